@@ -503,6 +503,18 @@ pub mod five_bar {
     ) -> Result<Gradient, Error> {
         rt::simulation::gradient_with(setup, memory)
     }
+    /// How the file computes its gradient.
+    pub const GRADIENT_METHOD: rt::simulation::GradientMethod = rt::simulation::GradientMethod::Direct;
+    /// The same by this method, in memory of any length: [`GradientMemory`] has the direct one's,
+    /// [`adjoint_memory_len`](rt::simulation::adjoint_memory_len) that in which the adjoint makes no step twice.
+    #[inline]
+    pub fn gradient_by(
+        setup: &Setup,
+        method: rt::simulation::GradientMethod,
+        memory: &mut [S],
+    ) -> Result<(Gradient, Option<rt::AdjointStatistics>), Error> {
+        rt::simulation::gradient_by(setup, method, memory)
+    }
     impl rt::Energy for Model {
         #[inline]
         fn energy(
@@ -2623,7 +2635,7 @@ pub mod five_bar {
         let v181 = v149 + v158;
         let v182 = v150 + v159;
         let v183 = -0.5 * v181 - v182;
-        let v184 = 2.3283064365386963e-10 + ld(stabilisation, 2);
+        let v184 = 2.9103830456733704e-11 + ld(stabilisation, 2);
         let v185 = 1.0 / v117;
         let v186 = v127 * v185;
         let v187 = v54 * v185;
@@ -2703,8 +2715,8 @@ pub mod five_bar {
         let v257 = v54 * v245 + v256;
         let v258 = v111 * v243 + v257;
         let v259 = v185 * v258;
-        let v260 = 2.3283064365386963e-10 * v245;
-        let v261 = -2.3283064365386963e-10 * v243;
+        let v260 = 2.9103830456733704e-11 * v245;
+        let v261 = -2.9103830456733704e-11 * v243;
         let v262 = v219 * v260 + v261;
         let v263 = v221 * v262;
         let v264 = v260 - v216 * v263;
@@ -2867,8 +2879,8 @@ pub mod five_bar {
         let v117 = v113 * v116;
         let v118 = v114 * v116;
         let v119 = v115 - v113 * v118;
-        let v120 = -2.3283064365386963e-10 - v32 * v98;
-        let v121 = -2.3283064365386963e-10 - v66 * v99;
+        let v120 = -2.9103830456733704e-11 - v32 * v98;
+        let v121 = -2.9103830456733704e-11 - v66 * v99;
         let v122 = v120 - v101 * v105;
         let v123 = v121 - v102 * v106;
         let v124 = v122 - v37 * v110;

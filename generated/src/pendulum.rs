@@ -401,6 +401,18 @@ pub mod pendulum {
     ) -> Result<Gradient, Error> {
         rt::simulation::gradient_with(setup, memory)
     }
+    /// How the file computes its gradient.
+    pub const GRADIENT_METHOD: rt::simulation::GradientMethod = rt::simulation::GradientMethod::Direct;
+    /// The same by this method, in memory of any length: [`GradientMemory`] has the direct one's,
+    /// [`adjoint_memory_len`](rt::simulation::adjoint_memory_len) that in which the adjoint makes no step twice.
+    #[inline]
+    pub fn gradient_by(
+        setup: &Setup,
+        method: rt::simulation::GradientMethod,
+        memory: &mut [S],
+    ) -> Result<(Gradient, Option<rt::AdjointStatistics>), Error> {
+        rt::simulation::gradient_by(setup, method, memory)
+    }
     impl rt::ForwardDynamics for Model {
         #[inline]
         fn forward_dynamics(

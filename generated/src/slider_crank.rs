@@ -502,6 +502,18 @@ pub mod slider_crank {
     ) -> Result<Gradient, Error> {
         rt::simulation::gradient_with(setup, memory)
     }
+    /// How the file computes its gradient.
+    pub const GRADIENT_METHOD: rt::simulation::GradientMethod = rt::simulation::GradientMethod::Direct;
+    /// The same by this method, in memory of any length: [`GradientMemory`] has the direct one's,
+    /// [`adjoint_memory_len`](rt::simulation::adjoint_memory_len) that in which the adjoint makes no step twice.
+    #[inline]
+    pub fn gradient_by(
+        setup: &Setup,
+        method: rt::simulation::GradientMethod,
+        memory: &mut [S],
+    ) -> Result<(Gradient, Option<rt::AdjointStatistics>), Error> {
+        rt::simulation::gradient_by(setup, method, memory)
+    }
     impl rt::Energy for Model {
         #[inline]
         fn energy(
@@ -1034,7 +1046,7 @@ pub mod slider_crank {
         st(out_c, 9, v2);
         let v3 = 1.0 / ld(p, 6);
         st(out_c, 15, v3);
-        let v4 = 1.1641532182693481e-10 + v3;
+        let v4 = 1.4551915228366852e-11 + v3;
         st(out_c, 12, v4);
         let v5 = 1.0 / ld(p, 5);
         st(out_c, 11, v5);
@@ -1042,7 +1054,7 @@ pub mod slider_crank {
         st(out_c, 13, v6);
         let v7 = 1.0 / ld(p, 7);
         st(out_c, 14, v7);
-        let v8 = -1.1641532182693481e-10 - v3;
+        let v8 = -1.4551915228366852e-11 - v3;
         st(out_c, 16, v8);
     }
 
@@ -2026,7 +2038,7 @@ pub mod slider_crank {
         let v46 = v36 + v40;
         let v47 = v41 - v37;
         let v48 = ld(z, 1) * v27 + v33;
-        let v49 = 2.9103830456733704e-11 + ld(stabilisation, 2);
+        let v49 = 3.637978807091713e-12 + ld(stabilisation, 2);
         let v50 = ld(c, 12) + ld(stabilisation, 2);
         let v51 = ld(c, 13) * v0;
         let v52 = ld(c, 13) * v1;
@@ -2069,8 +2081,8 @@ pub mod slider_crank {
         let v87 = ld(c, 11) * v86;
         let v88 = v32 - v81;
         let v89 = ld(c, 15) * v88;
-        let v90 = -1.1641532182693481e-10 * v81;
-        let v91 = -2.9103830456733704e-11 * v79;
+        let v90 = -1.4551915228366852e-11 * v81;
+        let v91 = -3.637978807091713e-12 * v79;
         let v92 = v63 * v90 + v91;
         let v93 = v65 * v92;
         let v94 = v90 - v60 * v93;
@@ -2128,7 +2140,7 @@ pub mod slider_crank {
         let v21 = ld(c, 14) * v14;
         let v22 = v19 - v2 * v21;
         let v23 = ld(c, 16) - v5 * v17;
-        let v24 = -2.9103830456733704e-11 - v4 * v18;
+        let v24 = -3.637978807091713e-12 - v4 * v18;
         let v25 = v23 - v2 * v20;
         let v26 = v24 - v14 * v21;
         let v27 = 1.0 / v25;

@@ -140,13 +140,15 @@ pub struct ResultEntry {
 
 impl ResultEntry {
     /// Whether the bundle computes it: no model has first-order states yet.
+    #[inline]
     pub fn is_computed(&self) -> bool {
-        self.shape.sizes != [Size::nx]
+        !matches!(self.shape.sizes, [Size::nx])
     }
 
     /// Whether it is the first part of a longer slice: behind the entries of the leading matrix stands a diagonal of the solver's.
+    #[inline]
     pub fn is_first_part(&self) -> bool {
-        self.shape.sizes == [Size::entries]
+        matches!(self.shape.sizes, [Size::entries])
     }
 }
 

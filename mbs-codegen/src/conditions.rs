@@ -1,5 +1,6 @@
 //! What every set of parameters must keep, not only the file's own: masses, inertias and directions that a body can have,
-//! bounds, knots that increase, rows that no coordinate can correct, lengths and inertias of the size for which the equations are scaled.
+//! bounds, knots that increase, rows that no coordinate can correct; lengths, inertias and slopes of rows of the size for which the equations are
+//! scaled.
 //!
 //! Enters: a mechanism and its rows. Leaves: conditions, each an expression of parameters that must not be negative. Those
 //! that hold whatever the parameters are left out: the reader has judged them.
@@ -13,11 +14,12 @@
 //! | ℓ | the model's length at default parameters |
 
 use crate::constrained::{Rows, Sample, lengths, row_values, start_lengths};
-use crate::elements::Mechanism;
-use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Interpreter, UnaryOp};
+use crate::elements::{Mechanism, constraint_elements};
+use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Interpreter, UnaryOp, gradient};
 use crate::lowering::{Lowering, ParametersOnly};
 use crate::model::{ArrayRef, Case, Inertia, ParameterId, ParameterValue, Scalar, Vector};
 use crate::symbols::Group;
+use crate::topology::{Row, RowSource};
 use std::f64::consts::PI;
 
 /// Against the size of what a row compares: nine digits, which people write, and not less than [`ROUNDING`].
@@ -34,6 +36,9 @@ const LENGTHS: f64 = 256.0;
 /// Inertias may leave those of the defaults by this factor: the regularisation of constraints, 1e−10 of Φ M⁻¹ Φᵀ, stays between the rounding of a
 /// solve and 1e−6, of which the refined solution keeps the square.
 const INERTIAS: f64 = 8192.0;
+
+/// Slopes of rows, whose square the regularisation goes with, likewise.
+const SLOPES: f64 = 64.0;
 
 /// The largest of some sizes.
 fn largest(g: &mut Graph, of: Vec<ExprId>) -> ExprId {
@@ -108,6 +113,7 @@ impl Conditions {
         }
         if !rows.kept.is_empty() {
             conditions.inertias(g, mechanism, rows.scales.length);
+            conditions.slopes(g, mechanism, rows);
         }
         conditions
     }
@@ -349,6 +355,48 @@ impl Conditions {
         let usual = by_default(g, mechanism, all);
         let what = "m + tr J/l² of all bodies with the default's length l [kg]";
         self.near(g, what, all, usual, [1.0 / INERTIAS, INERTIAS]);
+    }
+
+    /// Rows that parameters multiply keep about the slopes of the defaults: those of what a row reads, in its size at a random state.
+    fn slopes(&mut self, g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows) {
+        let given = |row: &&Row| matches!(row.source, RowSource::Constraint(_));
+        let own: Vec<Row> = rows.kept.iter().filter(given).cloned().collect();
+        let mut constants = Sample::new(mechanism.model, mechanism.tree, 0).constants(g);
+        for element in constraint_elements(g, mechanism, &own, |k| k) {
+            let mut read = Vec::new();
+            for (leaf, placeholders) in element.element.leaves.seen() {
+                let actual = mechanism.leaf(g, *leaf);
+                let actual = g.substitute(&actual, &constants);
+                let values: Vec<f64> = actual.iter().map(|&x| by_default(g, mechanism, x)).collect();
+                let size = values.iter().map(|x| x.abs()).fold(0.0, f64::max);
+                let size = if size > 0.0 && size.is_finite() { size } else { 1.0 };
+                for (&placeholder, value) in placeholders.iter().zip(values) {
+                    constants.insert(placeholder, g.constant(if value.is_finite() { value } else { 0.0 }));
+                    read.push((placeholder, size));
+                }
+            }
+            let (symbols, sizes): (Vec<ExprId>, Vec<f64>) = read.into_iter().unzip();
+            for row in &element.rows {
+                // Σ |∂Φ/∂x| |x|
+                let seed = g.constant(1.0);
+                let slopes = gradient(g, &[(row.value, seed)], &symbols);
+                let terms: Vec<ExprId> = slopes
+                    .into_iter()
+                    .zip(&sizes)
+                    .map(|(slope, &size)| {
+                        let (slope, size) = (g.abs(slope), g.constant(size));
+                        g.mul(slope, size)
+                    })
+                    .collect();
+                let sum = g.sum(&terms);
+                let measure = g.substitute(&[sum], &constants)[0];
+                if g.depends(measure).contains(Group::Parameters) {
+                    let usual = by_default(g, mechanism, measure);
+                    let what = format!("the slope of constraint `{}`", own[row.row].name);
+                    self.near(g, &what, measure, usual, [1.0 / SLOPES, SLOPES]);
+                }
+            }
+        }
     }
 
     /// A measure stays between parts of what is usual.

@@ -114,6 +114,10 @@ impl Found {
                 }
                 Node::Unary(UnaryOp::Tanh | UnaryOp::Atan | UnaryOp::Cosh, a) => Decision::Steep(a),
                 Node::Unary(UnaryOp::Exp, a) => Decision::Peak(a, true),
+                // a^b with a constant a is exp(b ln a).
+                Node::Binary(BinaryOp::Pow, a, b) if !g.depends(a).contains(Group::Time) => {
+                    Decision::Peak(b, true)
+                }
                 Node::Binary(BinaryOp::Div, _, a) | Node::Binary(BinaryOp::Pow, a, _) => {
                     Decision::Peak(a, false)
                 }

@@ -70,7 +70,8 @@ impl<S: Scalar> Interpreted<S> {
         arguments[Group::Rhs as usize] = rhs;
         let mut written: [&mut [S]; MOST] = Default::default();
         let mut count = 0;
-        for (result, mut slice) in entry.results.iter().zip(results) {
+        for (i, mut slice) in results.into_iter().enumerate() {
+            let Some(result) = entry.results.get(i) else { break };
             let found = slice.len();
             if !result.is_computed() {
                 exactly(result.name, 0, found)?;

@@ -52,6 +52,7 @@ mod bundles;
 mod signals;
 
 mod method;
+mod dynamics;
 
 pub mod jumps;
 

@@ -215,12 +215,13 @@ impl<S: Scalar> Tape<S> {
     ) -> Option<&[Stretch]> {
         let native = self.native.get()?;
         let mut given: [&[f64]; Group::ALL.len()] = [&[]; Group::ALL.len()];
-        for (given, &(group, _)) in given.iter_mut().zip(&self.arguments) {
-            *given = S::doubles(arguments[group as usize])?;
+        // Counted, not zipped: a few loops as short as these are a good part of a small bundle.
+        for (i, &(group, _)) in self.arguments.iter().enumerate() {
+            given[i] = S::doubles(arguments[group as usize])?;
         }
         let mut written: [&mut [f64]; RESULTS] = Default::default();
-        for (written, result) in written.iter_mut().zip(results.iter_mut()) {
-            *written = S::doubles_mut(result)?;
+        for (i, result) in results.iter_mut().enumerate() {
+            *written.get_mut(i)? = S::doubles_mut(result)?;
         }
         let (given, written) = (&given[..self.arguments.len()], &mut written[..self.results.len()]);
         native.run(given, S::doubles_mut(w)?, written).ok()?;
@@ -240,8 +241,8 @@ impl<S: Scalar> Tape<S> {
         let (expected, found) = (self.memory, w.len());
         let w = w.get_mut(..expected).ok_or(EvalError::Length { what: "w", expected, found })?;
         exactly("results", self.results.len(), results.len())?;
-        for ((what, places), given) in self.results.iter().zip(results.iter()) {
-            exactly(what, places.len(), given.len())?;
+        for (i, (what, places)) in self.results.iter().enumerate() {
+            exactly(what, places.len(), results[i].len())?;
         }
 
         if let Some(arrays) = self.run_native(arguments, w, results) {
@@ -778,6 +779,33 @@ impl<S: Scalar> Assembler<S> {
     }
 }
 
+impl Kind {
+    /// One of [`KINDS`] numbers, another for every kind.
+    fn number(self) -> usize {
+        match self {
+            Kind::Add => 0,
+            Kind::Sub => 1,
+            Kind::Mul => 2,
+            Kind::Div => 3,
+            Kind::Neg => 4,
+            Kind::MulAdd => 5,
+            Kind::MulSub => 6,
+            Kind::NegMulAdd => 7,
+            Kind::SinCos => 8,
+            Kind::Copy => 9,
+            Kind::Gather => 10,
+            Kind::Locate => 11,
+            Kind::Kernel => 12,
+            Kind::Select(comparison) => 16 + comparison as usize,
+            Kind::Binary(op) => 24 + op as usize,
+            Kind::Unary(op) => 40 + op as usize,
+        }
+    }
+}
+
+/// More than there are kinds of operations.
+const KINDS: usize = 128;
+
 /// No step.
 const NOBODY: usize = usize::MAX;
 
@@ -814,20 +842,22 @@ fn group_by_kind(steps: &[Step], maker: &mut [usize], grouped: &mut Vec<Step>) {
         }
     }
     // Kinds in the order in which they are first seen, so that the same bundle always gives the same tape.
-    let mut ready: Vec<(Kind, VecDeque<usize>)> = Vec::new();
-    let add = |ready: &mut Vec<(Kind, VecDeque<usize>)>, i: usize| {
-        let kind = steps[i].kind;
-        match ready.iter_mut().find(|(other, _)| *other == kind) {
-            Some((_, queue)) => queue.push_back(i),
-            None => ready.push((kind, VecDeque::from([i]))),
+    let mut ready: Vec<VecDeque<usize>> = Vec::new();
+    let mut queue_of = [NOBODY; KINDS];
+    let mut add = |ready: &mut Vec<VecDeque<usize>>, i: usize| {
+        let queue = &mut queue_of[steps[i].kind.number()];
+        if *queue == NOBODY {
+            *queue = ready.len();
+            ready.push(VecDeque::new());
         }
+        ready[*queue].push_back(i);
     };
     (0..steps.len()).filter(|&i| waits[i] == 0).for_each(|i| add(&mut ready, i));
-    while let Some(most) = (0..ready.len()).max_by_key(|&k| (ready[k].1.len(), usize::MAX - k)) {
-        if ready[most].1.is_empty() {
+    while let Some(most) = (0..ready.len()).max_by_key(|&k| (ready[k].len(), usize::MAX - k)) {
+        if ready[most].is_empty() {
             break;
         }
-        while let Some(i) = ready[most].1.pop_front() {
+        while let Some(i) = ready[most].pop_front() {
             grouped.push(steps[i]);
             for &reader in &readers[starts[i]..starts[i + 1]] {
                 waits[reader] -= 1;

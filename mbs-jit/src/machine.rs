@@ -136,19 +136,25 @@ impl Machine {
         type Function = unsafe extern "sysv64" fn(*const *mut f64, *const crate::functions::Address);
 
         let mut table = [std::ptr::null_mut::<f64>(); crate::BASES];
-        let lengths = &self.slices.lengths;
+        let lengths = self.slices.lengths.as_slice();
         if lengths.len() != 2 + arguments.len() + results.len() || lengths.len() > table.len() {
             return None;
         }
-        let read = [constants].into_iter().chain(arguments.iter().copied());
-        let read = read.map(|slice| (slice.as_ptr().cast_mut(), slice.len()));
-        let written = results.iter_mut().map(|slice| (slice.as_mut_ptr(), slice.len()));
-        let slices = [(memory.as_mut_ptr(), memory.len())].into_iter().chain(read).chain(written);
-        for ((entry, (first, len)), &expected) in table.iter_mut().zip(slices).zip(lengths) {
-            if len < expected {
+        // The slice of a number: memory, constants, arguments, results.
+        let mut put = |number: usize, first: *mut f64, len: usize| {
+            if len < lengths[number] {
                 return None;
             }
-            *entry = first.wrapping_byte_add(crate::encode::BIAS as usize);
+            table[number] = first.wrapping_byte_add(crate::encode::BIAS as usize);
+            Some(())
+        };
+        put(0, memory.as_mut_ptr(), memory.len())?;
+        put(1, constants.as_ptr().cast_mut(), constants.len())?;
+        for (i, slice) in arguments.iter().enumerate() {
+            put(2 + i, slice.as_ptr().cast_mut(), slice.len())?;
+        }
+        for (i, slice) in results.iter_mut().enumerate() {
+            put(2 + arguments.len() + i, slice.as_mut_ptr(), slice.len())?;
         }
         let start = self.code.get(self.functions.get(function)?.clone())?.as_ptr();
 
@@ -158,7 +164,7 @@ impl Machine {
         //     must keep, aligns the stack for calls and touches it nowhere else;
         //   - has no jumps, so that it runs once through and returns;
         //   - reads and writes 8, 16 or 32 bytes only at constant distances from the entries of `table`, inside of the first
-        //     `lengths[k]` scalars of slice k. The loop above has compared each length, and has put the slice's address, moved by the
+        //     `lengths[k]` scalars of slice k. `put` has compared each length, and has put the slice's address, moved by the
         //     distance that the check assumes, into the entry of its number; `table` has all entries that the check allows;
         //   - writes only to slices 0 and `first_result` on. Slice 0 is `memory`, those are `results`: they are borrowed exclusively for
         //     the call, and `constants` and `arguments`, which it reads, are borrowed too, so that no two overlap where one is written;

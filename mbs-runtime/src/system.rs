@@ -141,10 +141,16 @@ pub trait Start: System {
 /// Accelerations from the mass matrix, in joint form.
 pub trait ForwardDynamics: System {
     /// Whether [`ForwardDynamics::correct_step`] does anything.
-    const CORRECTS_STEPS: bool = false;
+    #[inline(always)]
+    fn corrects_steps(&self) -> bool {
+        false
+    }
 
     /// Whether [`ForwardDynamics::prepare_step`] and [`ForwardDynamics::complete`] do anything.
-    const COMPLETES: bool = false;
+    #[inline(always)]
+    fn completes(&self) -> bool {
+        false
+    }
 
     /// Writes zd = N(z) v, vd and xd.
     fn forward_dynamics(

@@ -12,6 +12,9 @@ pub(crate) struct Method {
     /// How constraints are enforced.
     #[arg(long, value_enum, help_heading = METHOD)]
     pub(crate) formulation: Option<FormulationName>,
+    /// Coordinates that are integrated, `joint.coordinate` or variables, separated by commas; of `matrix_r`, chosen by pivoting if not given.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = METHOD)]
+    pub(crate) independent: Option<Vec<String>>,
     /// The integrator.
     #[arg(long, value_enum, help_heading = METHOD)]
     pub(crate) integrator: Option<IntegratorName>,

@@ -23,7 +23,7 @@ use mbs_engine::gradient::{self, Effort, InputHistory, Ran};
 use mbs_engine::simulation::{
     Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
 };
-use mbs_runtime::{Schedule, StepError};
+use mbs_runtime::{AdjointStatistics, Schedule, StepError};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -39,6 +39,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let mut source = differentiated::read(common, by)?;
     differentiated::append_inputs(&mut source, &arguments.by_input)?;
     differentiated::check_list(&source, common)?;
+    settings::name_independent(&mut source, common, method)?;
     let chosen = choose(&source, arguments.objectives.as_deref(), file.is_some())?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let constrained = source.is_constrained();
@@ -277,9 +278,14 @@ impl Shown<'_> {
         );
         if let Some(choice) = self.told {
             let way = if choice.adjoint { "adjoint" } else { "direct" };
-            let again = self.ran.found.adjoint.map_or(String::new(), |adjoint| {
-                format!("; {} made again", count(adjoint.recomputed, "step"))
-            });
+            let again = self.ran.found.adjoint.map_or(
+                String::new(),
+                |AdjointStatistics { recomputed, schedule, .. }| {
+                    let (records, states) =
+                        (count(schedule.segment, "record"), count(schedule.states, "state"));
+                    format!("; {} made again, with {records} and {states}", count(recomputed, "step"))
+                },
+            );
             let _ = writeln!(out, "  method   {way}: {}{again}", choice.why);
         }
         if let Some(written) = &self.written {
@@ -321,9 +327,15 @@ impl Shown<'_> {
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(choice) = self.told {
-            let again = self.ran.found.adjoint.map(|adjoint| adjoint.recomputed);
+            let adjoint = self.ran.found.adjoint;
             let way = if choice.adjoint { "adjoint" } else { "direct" };
-            object["method"] = json!({"gradient": way, "why": choice.why, "recomputed": again});
+            object["method"] = json!({
+                "gradient": way,
+                "why": choice.why,
+                "recomputed": adjoint.map(|adjoint| adjoint.recomputed),
+                "records": adjoint.map(|adjoint| adjoint.schedule.segment),
+                "states": adjoint.map(|adjoint| adjoint.schedule.states),
+            });
         }
         if let Some(written) = &self.written {
             let file = written.file.display().to_string();

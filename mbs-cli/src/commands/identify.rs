@@ -5,7 +5,7 @@ use crate::output::json::{by_name, pretty};
 use crate::output::number::{count, duration, short, significant};
 use crate::output::table::Table;
 use crate::session::failure::Failure;
-use crate::session::settings::overrides;
+use crate::session::settings::{name_independent, overrides};
 use crate::session::{files, interrupt, model};
 use mbs_engine::identification::{Fit, FitError, Measurements, Step, fit};
 use mbs_engine::optimisation::unknowns;
@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Fits parameters and shows what the measurements say of them.
 pub(crate) fn identify(arguments: &Identify) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model, common.coordinates)?;
+    let mut source = model::read(&common.model, common.coordinates)?;
+    name_independent(&mut source, common, &arguments.method)?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let over = unknowns(&source, &arguments.over).map_err(Failure::usage)?;
     let data = measurements(&arguments.measurements)?;

@@ -13,7 +13,7 @@ use crate::session::journal::Journal;
 use crate::session::model;
 use crate::session::repeated::{again, quoted};
 use crate::session::saved_case::{exact, with_case};
-use crate::session::settings::overrides;
+use crate::session::settings::{name_independent, overrides};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::optimisation::{Optimisation, Scaling, Starts};
 use mbs_codegen::model::{Case, Model};
@@ -29,7 +29,8 @@ use std::path::PathBuf;
 /// Solves a problem and shows what came of it.
 pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model, common.coordinates)?;
+    let mut source = model::read(&common.model, common.coordinates)?;
+    name_independent(&mut source, common, &arguments.method)?;
     let mut problem = choose(&source, arguments)?;
     change(&mut problem, arguments)?;
     let case = model::find_case(&source, common.case.as_deref())?;

@@ -11,7 +11,7 @@ use crate::output::{gradient as gradient_table, json as report_json, text as rep
 use crate::session::execution::{self, Prepared, Trouble};
 use crate::session::failure::Failure;
 use crate::session::results::{Watcher, check_out};
-use crate::session::settings::overrides;
+use crate::session::settings::{name_independent, overrides};
 use crate::session::{differentiated, files};
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_engine::Interpreted;
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     if check_out("--report", arguments.report.as_deref(), common)? {
         return Err(Failure::usage("a page is a file: name one after `--report`"));
     }
-    let source = differentiated::read(common, &arguments.by)?;
+    let mut source = differentiated::read(common, &arguments.by)?;
+    name_independent(&mut source, common, method)?;
     let overrides = overrides(common, results.output_step, Some(method));
     let settle = |defaults: &Simulation, constrained| {
         let mut settings = Settings::of_dynamics(defaults, constrained, &overrides)?;

@@ -1,10 +1,10 @@
 //! `mbs simulate` and `mbs kinematics`: choose the settings, run the model, show the result.
 
-use crate::arguments::{Common, Kinematics, Results, Simulate};
+use crate::arguments::{Common, Kinematics, Method, Results, Simulate};
 use crate::output::{json, text};
 use crate::session::execution::{execute, prepare};
 use crate::session::failure::Failure;
-use crate::session::settings::overrides;
+use crate::session::settings::{name_independent, overrides};
 use crate::session::{files, model, results::check_out};
 use mbs_codegen::model::Simulation;
 use mbs_engine::simulation::{SettingError, Settings};
@@ -13,7 +13,7 @@ use mbs_engine::simulation::{SettingError, Settings};
 pub(crate) fn simulate(arguments: &Simulate) -> Result<(), Failure> {
     let Simulate { common, results, method, .. } = arguments;
     let overrides = overrides(common, results.output_step, Some(method));
-    analyse(common, results, |defaults, constrained| {
+    analyse(common, results, Some(method), |defaults, constrained| {
         let mut settings = Settings::of_dynamics(defaults, constrained, &overrides)?;
         settings.reactions = arguments.reactions;
         if arguments.recursive {
@@ -30,7 +30,7 @@ pub(crate) fn kinematics(arguments: &Kinematics) -> Result<(), Failure> {
     }
     let Kinematics { common, results, .. } = arguments;
     let overrides = overrides(common, results.output_step, None);
-    analyse(common, results, |defaults, constrained| {
+    analyse(common, results, None, |defaults, constrained| {
         Settings::of_kinematics(defaults, constrained, &overrides)
     })
 }
@@ -38,10 +38,14 @@ pub(crate) fn kinematics(arguments: &Kinematics) -> Result<(), Failure> {
 fn analyse(
     common: &Common,
     results: &Results,
+    method: Option<&Method>,
     settle: impl FnOnce(&Simulation, bool) -> Result<Settings, SettingError>,
 ) -> Result<(), Failure> {
     let to_stdout = check_out("--out", results.out.as_deref(), common)?;
-    let source = model::read(&common.model, common.coordinates)?;
+    let mut source = model::read(&common.model, common.coordinates)?;
+    if let Some(method) = method {
+        name_independent(&mut source, common, method)?;
+    }
     let prepared = prepare(common, &source, settle, |_, _| Vec::new())?;
     let done = execute(results, &prepared)?;
     let Some(trouble) = done.trouble(&prepared) else { return Ok(()) };

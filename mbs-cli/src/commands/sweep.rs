@@ -10,7 +10,7 @@ use crate::session::failure::Failure;
 use crate::session::progress::Progress;
 use crate::session::repeated::again;
 use crate::session::rows::{self, Rows};
-use crate::session::settings::overrides;
+use crate::session::settings::{name_independent, overrides};
 use crate::session::{files, interrupt, model};
 use mbs_engine::ParameterError;
 use mbs_engine::simulation::{Instance, InstanceError};
@@ -25,7 +25,8 @@ use std::time::Instant;
 /// Runs a sweep, or joins its parts, and shows what came of it.
 pub(crate) fn sweep(arguments: &Sweep) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model, common.coordinates)?;
+    let mut source = model::read(&common.model, common.coordinates)?;
+    name_independent(&mut source, common, &arguments.method)?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let plan = Plan::new(
         arguments.over.clone(),

@@ -23,7 +23,8 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     if let Some(other) = against {
         return compare_coordinates(arguments, *other);
     }
-    let model = differentiated::read(common, by)?;
+    let mut model = differentiated::read(common, by)?;
+    settings::name_independent(&mut model, common, method)?;
     let case = session::find_case(&model, common.case.as_deref())?;
     let constrained = model.is_constrained();
     let overrides = overrides(common, None, Some(method));
@@ -69,7 +70,8 @@ fn compare_coordinates(arguments: &Verify, other: CoordinatesName) -> Result<(),
     let Verify { common, by, method, .. } = arguments;
     let mut sides = Vec::new();
     for coordinates in [common.coordinates, Some(other)] {
-        let model = differentiated::read_in(common, by, coordinates)?;
+        let mut model = differentiated::read_in(common, by, coordinates)?;
+        settings::name_independent(&mut model, common, method)?;
         let case = session::find_case(&model, common.case.as_deref())?;
         let constrained = model.is_constrained();
         let overrides = overrides(common, None, Some(method));

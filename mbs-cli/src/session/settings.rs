@@ -1,10 +1,14 @@
 //! Options of the command line as the engine's settings, and its complaints in their words.
 
+use super::choices::some;
 use super::failure::Failure;
-use super::files;
+use super::{files, model};
 use crate::arguments::{Common, EngineName, Method};
 use crate::output::number::short;
-use mbs_engine::simulation::{Overrides, Setting, SettingError, Settings};
+use mbs_codegen::analysis::Analysed;
+use mbs_codegen::diagnostics::{Span, nearest};
+use mbs_codegen::model::Formulation;
+use mbs_engine::simulation::{Overrides, Setting, SettingError, Settings, simulation};
 use mbs_engine::{Interpreted, Refusal, machine_code_availability};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,6 +34,38 @@ pub(crate) fn overrides(common: &Common, output_step: Option<f64>, method: Optio
         objectives_in_error: method.objectives_in_error,
         ..span
     }
+}
+
+/// Puts the coordinates that `--independent` names in the place of the model's.
+pub(crate) fn name_independent(
+    model: &mut Analysed,
+    common: &Common,
+    method: &Method,
+) -> Result<(), Failure> {
+    let Some(names) = &method.independent else { return Ok(()) };
+    let case = model::find_case(model, common.case.as_deref())?;
+    let formulation = method.formulation.map_or(simulation(model, case).formulation, Into::into);
+    if formulation != Formulation::MatrixR {
+        let formulation = formulation.keyword();
+        return Err(Failure::usage(format!(
+            "`--independent` belongs to `matrix_r`, not to `{formulation}`: add `--formulation matrix_r`"
+        )));
+    }
+    let all: Vec<String> =
+        model.tree.single_coordinates(model).into_iter().map(|(_, _, name)| name).collect();
+    let mut named = Vec::new();
+    for name in names.iter().map(|name| name.trim()) {
+        if !all.iter().any(|own| own == name) {
+            let all: Vec<&str> = all.iter().map(String::as_str).collect();
+            let near = nearest(name, all.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+            let near = near.unwrap_or_else(|| format!("; there are {}", some(&all)));
+            return Err(Failure::usage(format!("there is no coordinate `{name}` to be independent{near}")));
+        }
+        named.push((name.to_string(), Span::default()));
+    }
+    model.model.simulation.independent = named.clone();
+    model.model.cases.iter_mut().for_each(|case| case.simulation.independent = named.clone());
+    Ok(())
 }
 
 /// The option of a setting.

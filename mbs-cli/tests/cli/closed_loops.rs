@@ -662,3 +662,32 @@ fn kinematics_has_gradients() {
     );
     fails(1, &["needs a drive"], &["kinematics", &shipped("five_bar"), "--gradient"]);
 }
+
+/// Independent coordinates by name on the command line, and what is wrong with names.
+#[test]
+fn independent_coordinates_are_named_on_the_command_line() {
+    let model = shipped("five_bar");
+    let run = |more: &[&str]| {
+        let settings = ["gradient", &model, "--end", "0.2", "--formulation", "matrix_r"];
+        json(&[&settings, more].concat())["objectives"].clone()
+    };
+    let [chosen, named] = [run(&[]), run(&["--independent", "B.angle,P3.angle"])];
+    let number = |found: &Value| found["psi3"]["gradient"]["x_G"].as_f64().expect("a number");
+    let [a, b] = [&chosen, &named].map(number);
+    // Other coordinates, other errors of the method.
+    assert!(a != b && (a - b).abs() < 1e-6 * a.abs(), "{a} {b}");
+    for (words, more) in [
+        (&["no coordinate `B.angel`", "did you mean `B.angle`?"][..], &["--formulation", "matrix_r"][..]),
+        (&["`--independent` belongs to `matrix_r`, not to `index1`"], &["--formulation", "index1"]),
+    ] {
+        for command in ["simulate", "gradient", "verify", "run"] {
+            fails(2, words, &[&[command, &model, "--independent", "B.angel"], more].concat());
+        }
+    }
+    let folder = Folder::new();
+    let simulation =
+        "simulation: {formulation: matrix_r, independent: [bar_12.p2.x, P1.angle], end: 5, step: 1e-3}";
+    let text = text(&model).replace("simulation: {end: 5, step: 1e-3}", simulation);
+    let model = folder.file("five_bar.yaml", text);
+    fails(1, &["no coordinate `bar_12.p2.x`", "s - pos(bar_12.p2).x"], &["check", &model]);
+}

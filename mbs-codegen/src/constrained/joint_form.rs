@@ -64,8 +64,12 @@ pub struct Correction {
     pub rates: Vec<ExprId>,
 }
 
-/// ε against Σ Φ²/M at the start: its square root is above the rounding of a solve, itself above that of a residual.
+/// ε against Σ Φ²/M at the start, where rows depend on each other there: its square root is above the rounding of a solve, itself above that of a
+/// residual.
 const REGULARISATION: f64 = 1e-10;
+/// The same where they do not: it keeps pivots in singular positions. The refined solution has the part (ε/σ)² of the error, with σ the least of
+/// Φ M⁻¹ Φᵀ against its diagonal: 1e−8 where that is 1e−6 with the number above, 1e−10 with this one.
+const INDEPENDENT: f64 = 1e-11;
 /// Not less than this many units of rounding: in single precision.
 const LEAST_REGULARISATION: f64 = 200.0;
 
@@ -96,8 +100,7 @@ impl JointForm {
         let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
         let places = (0..n).flat_map(|j| (0..rates.len()).map(move |k| (n + k, j)));
         let jacobian = places.map(|place| matrix.entries.get(&place).copied().unwrap_or(g.zero())).collect();
-        let part = REGULARISATION.max(LEAST_REGULARISATION * epsilon);
-        let small = small_numbers(g, mechanism, states, &matrix, part);
+        let small = small_numbers(g, mechanism, states, &matrix, LEAST_REGULARISATION * epsilon);
         let (solved, corrected) = (
             factor_with(g, mechanism, states, &matrix, &small, true)?,
             factor_with(g, mechanism, states, &matrix, &small, false)?,
@@ -213,14 +216,14 @@ pub(crate) fn bordered_matrix(
     matrix
 }
 
-/// ε for every row: powers of two, so that no rounding of the samples reaches generated code. The same for all, in the units of
+/// ε for every row, at least `least`: powers of two, so that no rounding of the samples reaches generated code. The same for all, in the units of
 /// the rows, where rows depend on each other at the start: only then are the multipliers those of least Euclidean norm.
 fn small_numbers(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
     states: &States,
     matrix: &SparseMatrix,
-    part: f64,
+    least: f64,
 ) -> Vec<ExprId> {
     let Scales { velocities, rows: units, .. } = &states.scales;
     let (m, n) = (units.len(), mechanism.tree.nv);
@@ -249,7 +252,9 @@ fn small_numbers(
     for (row, scale) in rows.iter_mut().zip(&scales) {
         row.values_mut().for_each(|x| *x /= scale.sqrt());
     }
-    if are_dependent(rows) {
+    let dependent = are_dependent(rows);
+    let part = least.max(if dependent { REGULARISATION } else { INDEPENDENT });
+    if dependent {
         scales.iter_mut().zip(units).for_each(|(scale, unit)| *scale = mean * unit * unit);
     }
     // Within the range of numbers, whatever the samples.

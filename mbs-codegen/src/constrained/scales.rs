@@ -7,7 +7,7 @@
 //! | mass | largest mass |
 //! | time | a thousand steps of its simulation |
 //! | of a coordinate | the length, or one for angles; of a variable, which has no unit, the one of these two that its start value is nearer to |
-//! | of a row | one, if the length is; otherwise what random coordinates change of its value; if they do not, the size of its terms ([`Graph::sizes`](crate::graph::Graph::sizes)) |
+//! | of a row | what random coordinates change of its value, or the size of its terms where that is larger ([`Graph::sizes`](crate::graph::Graph::sizes)) |
 //!
 //! They are powers of 2⁸ (of 2³² for mass and time), so that dividing by them rounds nothing, and that they are one for a model whose numbers are within a
 //! sixteenth and sixteen of one: such a model is computed as if there were no scales.
@@ -61,9 +61,7 @@ impl Scales {
         for of in [&mut coordinates, &mut velocities] {
             scale_variables(model, length, of);
         }
-        // Units of rows are powers of the length, and one if that is one.
-        let row = |size: &f64| if length == 1.0 { 1.0 } else { power(*size, 8) };
-        let rows = sizes.iter().map(row).collect();
+        let rows = sizes.iter().map(|size| power(*size, 8)).collect();
         Scales { length, mass, time, coordinates, velocities, rows }
     }
 
@@ -138,5 +136,12 @@ constraints:
         let tiny = scales(small);
         assert_eq!((tiny.length, tiny.coordinates), (small, vec![1.0, small, small, 1.0]));
         assert_eq!(tiny.rows, [small, small * small, 1.0]);
+        // Whatever a row is multiplied by.
+        let text = "mbs: 1\nbodies: {a: {mass: 1}, b: {mass: 1}}\njoints:\n  \
+             x: {type: prismatic, parent: ground, child: a, axis: [1, 0, 0]}\n  \
+             y: {type: prismatic, parent: ground, child: b, axis: [0, 1, 0]}\n\
+             constraints: {row: {type: coupling, value: 1e5*(x.displacement - y.displacement)}}\n";
+        let (model, _) = crate::read("row.yaml", text).expect("a model");
+        assert_eq!(Rows::of(&model, &topology::span(&model)).scales.rows, [65536.0]);
     }
 }

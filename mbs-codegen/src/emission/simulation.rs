@@ -6,7 +6,7 @@ use super::face::{self, ident, number};
 use super::names::fields;
 use super::{cases, named};
 use crate::corners;
-use crate::model::{Formulation, Integrator, Projection, Simulation, Tangent};
+use crate::model::{Formulation, GradientMethod, Integrator, Projection, Simulation, Tangent};
 use crate::program::{BundleKind, Program};
 use mbs_bundles::Size;
 use proc_macro2::{Literal, TokenStream};
@@ -188,6 +188,7 @@ fn next_stop(program: &Program) -> TokenStream {
 /// Objectives and their gradient.
 fn gradient(program: &Program, len: &TokenStream) -> TokenStream {
     let structs = [named::derivatives(program), named::gradient(program)].map(|named| named.definition);
+    let by = (program.events.names.is_empty()).then(|| gradient_by(program));
     quote! {
         #(#structs)*
 
@@ -212,6 +213,33 @@ fn gradient(program: &Program, len: &TokenStream) -> TokenStream {
         /// The same in memory of the caller; what it holds before does not matter.
         pub fn gradient_with(setup: &Setup, memory: &mut GradientMemory) -> Result<Gradient, Error> {
             rt::simulation::gradient_with(setup, memory)
+        }
+
+        #by
+    }
+}
+
+/// The gradient by the method of the caller or of the file. Adjoints of generated modules do not see events.
+fn gradient_by(program: &Program) -> TokenStream {
+    let method = match program.simulation.gradient {
+        GradientMethod::Direct => quote!(Direct),
+        // Modules have the exact one of the steps alone.
+        GradientMethod::Adjoint | GradientMethod::ContinuousAdjoint => quote!(Adjoint),
+        GradientMethod::Auto => quote!(Auto),
+    };
+    quote! {
+        /// How the file computes its gradient.
+        pub const GRADIENT_METHOD: rt::simulation::GradientMethod = rt::simulation::GradientMethod::#method;
+
+        /// The same by this method, in memory of any length: [`GradientMemory`] has the direct one's,
+        /// [`adjoint_memory_len`](rt::simulation::adjoint_memory_len) that in which the adjoint makes no step twice.
+        #[inline]
+        pub fn gradient_by(
+            setup: &Setup,
+            method: rt::simulation::GradientMethod,
+            memory: &mut [S],
+        ) -> Result<(Gradient, Option<rt::AdjointStatistics>), Error> {
+            rt::simulation::gradient_by(setup, method, memory)
         }
     }
 }

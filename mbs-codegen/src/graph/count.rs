@@ -1,6 +1,6 @@
 //! Operation counts per kind.
 
-use super::{ExprId, Graph, Node, UnaryOp};
+use super::{ExprId, Graph, Node, UnaryOp, Visited};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -80,9 +80,16 @@ impl Graph {
     /// Number of nodes that must be computed in every call: those that do not depend on parameters alone. Half of the sums are assumed to be fused with
     /// products.
     pub fn operations_per_call(&self, roots: &[ExprId]) -> usize {
-        let moving = |id: &ExprId| !self.depends(*id).is_parameters_only();
-        let computed =
-            |id: &ExprId| !matches!(self.node(*id), Node::Constant(_) | Node::Symbol(..)) && moving(id);
-        self.reachable(roots).iter().filter(|id| computed(id)).count()
+        let mut visited = Visited::new(self);
+        let mut stack = roots.to_vec();
+        let mut count = 0;
+        while let Some(id) = stack.pop() {
+            // What depends on parameters alone has no operands that do not.
+            if !self.depends(id).is_parameters_only() && visited.enter(id) {
+                count += usize::from(!matches!(self.node(id), Node::Constant(_) | Node::Symbol(..)));
+                visited.operands(self, id, |operand| stack.push(operand));
+            }
+        }
+        count
     }
 }

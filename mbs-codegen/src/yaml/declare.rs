@@ -32,6 +32,7 @@ pub(super) struct Declared<'t, Id> {
 }
 
 /// The file itself, or an instance of an element.
+#[derive(Default)]
 pub(super) struct Unit<'t> {
     pub(super) scope: Rc<Scope>,
     pub(super) parameters: Vec<Declared<'t, ParameterId>>,
@@ -114,6 +115,33 @@ struct Spaces {
     events: Unique,
 }
 
+/// Where the names of a unit go.
+struct Names<'n> {
+    /// What stands before every name of an instance; nothing in the file.
+    prefix: &'n str,
+    /// The scope of the unit, which has names as written.
+    local: &'n mut Scope,
+    /// The scope of the file, which has those of an instance flattened.
+    global: Option<&'n mut Scope>,
+    spaces: &'n mut Spaces,
+}
+
+impl Names<'_> {
+    fn insert_symbol(&mut self, entry: &Entry, name: &str, symbol: Symbol) {
+        if let Some(global) = &mut self.global {
+            global.symbols.insert(name.into(), symbol.clone());
+        }
+        self.local.symbols.insert(entry.key.to_string(), symbol);
+    }
+
+    fn insert_thing(&mut self, entry: &Entry, name: &str, thing: Thing) {
+        if let Some(global) = &mut self.global {
+            global.things.insert(name.into(), thing);
+        }
+        self.local.things.insert(entry.key.to_string(), thing);
+    }
+}
+
 impl<'t> Reader<'t> {
     /// Declares everything in the file.
     pub(super) fn declare(&mut self, file: &Fields<'t>) -> Declarations<'t> {
@@ -127,7 +155,8 @@ impl<'t> Reader<'t> {
         });
         global.things.insert("ground".into(), Thing::Body(BodyId::GROUND));
         let ground = self.declare_ground(file);
-        let mut root = self.declare_unit(file, "", &mut global, None, &mut spaces);
+        let mut root = self
+            .declare_unit(file, Names { prefix: "", local: &mut global, global: None, spaces: &mut spaces });
         let inputs = self.declare_inputs(file, &mut global, &mut spaces);
 
         let elements = self.declare_elements(file);
@@ -165,7 +194,7 @@ impl<'t> Reader<'t> {
                 }
                 _ => Rc::clone(&global),
             };
-            // Parents stand before their children, behind the file.
+            // Parents stand before their children, after the file.
             let around = parent.map_or(&file, |parent| &units[parent + 1].scope);
             self.read_arguments(&arguments, &mut scope, around);
             scope.outer = Some(file);
@@ -176,43 +205,55 @@ impl<'t> Reader<'t> {
         Declarations { units, inputs, ground }
     }
 
-    /// The parts a file and an element have in common. `local` receives the names as written; names of an instance
-    /// also enter `global`, flattened.
-    fn declare_unit(
-        &mut self,
-        fields: &Fields<'t>,
-        prefix: &str,
-        local: &mut Scope,
-        mut global: Option<&mut Scope>,
-        spaces: &mut Spaces,
-    ) -> Unit<'t> {
+    /// The parts that a file and an element have in common.
+    fn declare_unit(&mut self, fields: &Fields<'t>, mut names: Names<'_>) -> Unit<'t> {
+        let names = &mut names;
         let mut unit = Unit {
-            scope: Rc::default(),
-            parameters: Vec::new(),
-            bodies: Vec::new(),
-            joints: Vec::new(),
-            variables: Vec::new(),
-            forces: Vec::new(),
-            constraints: Vec::new(),
-            outputs: Vec::new(),
-            objectives: Vec::new(),
-            events: Vec::new(),
-            definitions: Vec::new(),
+            definitions: self.declare_definitions(fields, names),
+            parameters: self.declare_parameters(fields, names),
+            bodies: self.declare_bodies(fields, names),
+            joints: self.declare_joints(fields, names),
+            variables: self.declare_variables(fields, names),
+            ..Unit::default()
         };
+        self.declare_modes(fields, names);
+        unit.forces = self.declare_named(fields, names, "forces", "force", |spaces| &mut spaces.forces);
+        unit.outputs = self.declare_named(fields, names, "outputs", "output", |spaces| &mut spaces.outputs);
+        for Declared { name, entry, .. } in &unit.outputs {
+            self.symbols.outputs.extend([name.clone(), entry.key.to_string()]);
+        }
+        unit.objectives =
+            self.declare_named(fields, names, "objectives", "objective", |spaces| &mut spaces.objectives);
+        unit.events = self.declare_named(fields, names, "events", "event", |spaces| &mut spaces.events);
+        unit.constraints = self.declare_constraints(fields, names);
+        unit
+    }
+
+    fn declare_definitions(&mut self, fields: &Fields<'t>, names: &mut Names<'_>) -> Vec<&'t Entry> {
+        let mut definitions = Vec::new();
         for entry in self.section(fields, "definitions") {
             // Those of an element are known inside it only; their names are checked with the element.
-            let ok = match prefix {
-                "" => self.declare_definition(entry, &mut spaces.symbols, Some(&mut spaces.things)),
+            let Spaces { symbols, things, .. } = names.spaces;
+            let ok = match names.prefix {
+                "" => self.declare_definition(entry, symbols, Some(things)),
                 _ => is_name(&entry.key) && !is_reserved(&entry.key),
             };
-            if ok && self.within(entry, unit.definitions.len(), "definitions") {
-                unit.definitions.push(entry);
+            if ok && self.within(entry, definitions.len(), "definitions") {
+                definitions.push(entry);
             }
         }
+        definitions
+    }
+
+    fn declare_parameters(
+        &mut self,
+        fields: &Fields<'t>,
+        names: &mut Names<'_>,
+    ) -> Vec<Declared<'t, ParameterId>> {
+        let mut parameters = Vec::new();
         for entry in self.section(fields, "parameters") {
-            let Some(name) = self.declare_name(entry, prefix, "parameter", &mut spaces.symbols) else {
-                continue;
-            };
+            let space = &mut names.spaces.symbols;
+            let Some(name) = self.declare_name(entry, names.prefix, "parameter", space) else { continue };
             if is_reserved(&name) {
                 self.reserved(entry, "parameter");
                 continue;
@@ -222,38 +263,42 @@ impl<'t> Reader<'t> {
             }
             let id = ParameterId(self.symbols.parameters.len() as u32);
             self.symbols.parameters.push(ParameterSymbol { array: array_length(&entry.value) });
-            if let Some(global) = &mut global {
-                global.symbols.insert(name.clone(), Symbol::Parameter(id));
-            }
-            local.symbols.insert(entry.key.to_string(), Symbol::Parameter(id));
-            unit.parameters.push(Declared { id, name, entry });
+            names.insert_symbol(entry, &name, Symbol::Parameter(id));
+            parameters.push(Declared { id, name, entry });
         }
+        parameters
+    }
+
+    fn declare_bodies(&mut self, fields: &Fields<'t>, names: &mut Names<'_>) -> Vec<Declared<'t, BodyId>> {
+        let mut bodies = Vec::new();
         for entry in self.section(fields, "bodies") {
             if &*entry.key == "ground" {
-                if !prefix.is_empty() {
+                if !names.prefix.is_empty() {
                     self.diagnostics
                         .error(entry.key_span, "an element cannot describe `ground`")
                         .help("describe it under the model's own `bodies`");
                 }
                 continue;
             }
-            let Some(name) = self.declare_name(entry, prefix, "body", &mut spaces.things) else {
-                continue;
-            };
+            let space = &mut names.spaces.things;
+            let Some(name) = self.declare_name(entry, names.prefix, "body", space) else { continue };
             if !self.within(entry, self.symbols.bodies.len(), "bodies") {
                 break;
             }
             let id = BodyId(self.symbols.bodies.len() as u32);
             let symbol = self.body_symbol(&name, entry);
             self.symbols.bodies.push(symbol);
-            if let Some(global) = &mut global {
-                global.things.insert(name.clone(), Thing::Body(id));
-            }
-            local.things.insert(entry.key.to_string(), Thing::Body(id));
-            unit.bodies.push(Declared { id, name, entry });
+            names.insert_thing(entry, &name, Thing::Body(id));
+            bodies.push(Declared { id, name, entry });
         }
+        bodies
+    }
+
+    fn declare_joints(&mut self, fields: &Fields<'t>, names: &mut Names<'_>) -> Vec<Declared<'t, JointId>> {
+        let mut joints = Vec::new();
         for entry in self.section(fields, "joints") {
-            let Some(name) = self.declare_name(entry, prefix, "joint", &mut spaces.things) else {
+            let space = &mut names.spaces.things;
+            let Some(name) = self.declare_name(entry, names.prefix, "joint", space) else {
                 self.joints_incomplete = true;
                 continue;
             };
@@ -263,15 +308,53 @@ impl<'t> Reader<'t> {
             let id = JointId(self.symbols.joints.len() as u32);
             let symbol = self.joint_symbol(&name, entry);
             self.symbols.joints.push(symbol);
-            if let Some(global) = &mut global {
-                global.things.insert(name.clone(), Thing::Joint(id));
-            }
-            local.things.insert(entry.key.to_string(), Thing::Joint(id));
-            unit.joints.push(Declared { id, name, entry });
+            names.insert_thing(entry, &name, Thing::Joint(id));
+            joints.push(Declared { id, name, entry });
         }
-        self.declare_variables(fields, prefix, local, global.as_deref_mut(), spaces, &mut unit);
+        joints
+    }
+
+    /// Variables stand where values stand and where coordinates are addressed, so they share the names of both.
+    fn declare_variables(
+        &mut self,
+        fields: &Fields<'t>,
+        names: &mut Names<'_>,
+    ) -> Vec<Declared<'t, VariableId>> {
+        let mut variables = Vec::new();
+        for entry in self.section(fields, "variables") {
+            let Spaces { symbols, things, outputs, .. } = names.spaces;
+            let Some(name) = self.declare_name(entry, names.prefix, "variable", symbols) else { continue };
+            if is_reserved(&name) {
+                self.reserved(entry, "variable");
+                continue;
+            }
+            if &*entry.key == "ground" {
+                self.diagnostics.error(entry.key_span, "`ground` is the name of the fixed body");
+                continue;
+            }
+            let diagnostics = &mut self.diagnostics;
+            // Coordinates, velocities and outputs stand side by side in the results.
+            if !things.add(&name, entry.key_span, "variable", diagnostics)
+                || !outputs.add(&name, entry.key_span, "variable", diagnostics)
+                || !outputs.add(&format!("{name}_rate"), entry.key_span, "the rate", diagnostics)
+            {
+                continue;
+            }
+            if !self.within(entry, self.symbols.variables, "variables") {
+                break;
+            }
+            let id = VariableId(self.symbols.variables as u32);
+            self.symbols.variables += 1;
+            names.insert_thing(entry, &name, Thing::Coordinate(CoordinateRef::Variable(id)));
+            variables.push(Declared { id, name, entry });
+        }
+        variables
+    }
+
+    fn declare_modes(&mut self, fields: &Fields<'t>, names: &mut Names<'_>) {
         for entry in self.section(fields, "modes") {
-            let Some(name) = self.declare_name(entry, prefix, "mode", &mut spaces.things) else { continue };
+            let space = &mut names.spaces.things;
+            let Some(name) = self.declare_name(entry, names.prefix, "mode", space) else { continue };
             if self.symbols.modes.len() >= limits::MODES {
                 self.diagnostics.error(entry.key_span, format!("more than {} modes", limits::MODES));
                 break;
@@ -283,95 +366,55 @@ impl<'t> Reader<'t> {
                 }
                 None => Thing::Broken,
             };
-            if let Some(global) = &mut global {
-                global.things.insert(name.clone(), thing);
-            }
-            local.things.insert(entry.key.to_string(), thing);
+            names.insert_thing(entry, &name, thing);
         }
-        for (key, what) in
-            [("forces", "force"), ("outputs", "output"), ("objectives", "objective"), ("events", "event")]
-        {
-            for entry in self.section(fields, key) {
-                let (space, list) = match key {
-                    "forces" => (&mut spaces.forces, &mut unit.forces),
-                    "outputs" => (&mut spaces.outputs, &mut unit.outputs),
-                    "objectives" => (&mut spaces.objectives, &mut unit.objectives),
-                    _ => (&mut spaces.events, &mut unit.events),
-                };
-                if !self.within(entry, space.len(), key) {
-                    break;
-                }
-                if let Some(name) = self.declare_name(entry, prefix, what, space) {
-                    if key == "outputs" {
-                        self.symbols.outputs.extend([name.clone(), entry.key.to_string()]);
-                    }
-                    list.push(Declared { id: (), name, entry });
-                }
-            }
-        }
-        for entry in self.section(fields, "constraints") {
-            if !self.within(entry, spaces.constraints, "constraints") {
+    }
+
+    /// What has a name that no expression uses.
+    fn declare_named(
+        &mut self,
+        fields: &Fields<'t>,
+        names: &mut Names<'_>,
+        key: &str,
+        what: &str,
+        space: impl Fn(&mut Spaces) -> &mut Unique,
+    ) -> Vec<Declared<'t, ()>> {
+        let mut list = Vec::new();
+        for entry in self.section(fields, key) {
+            let space = space(names.spaces);
+            if !self.within(entry, space.len(), key) {
                 break;
             }
-            spaces.constraints += 1;
+            if let Some(name) = self.declare_name(entry, names.prefix, what, space) {
+                list.push(Declared { id: (), name, entry });
+            }
+        }
+        list
+    }
+
+    fn declare_constraints(
+        &mut self,
+        fields: &Fields<'t>,
+        names: &mut Names<'_>,
+    ) -> Vec<Declared<'t, ConstraintId>> {
+        let mut constraints = Vec::new();
+        for entry in self.section(fields, "constraints") {
+            if !self.within(entry, names.spaces.constraints, "constraints") {
+                break;
+            }
+            names.spaces.constraints += 1;
             // Rows are called after their constraint or their cut joint.
-            let Some(name) = self.declare_name(entry, prefix, "constraint", &mut spaces.things) else {
+            let space = &mut names.spaces.things;
+            let Some(name) = self.declare_name(entry, names.prefix, "constraint", space) else {
                 self.constraints_incomplete = true;
                 continue;
             };
             let id = ConstraintId(self.symbols.rows.len() as u32);
             self.symbols.rows.push(RowNames::Unread);
-            if let Some(global) = &mut global {
-                global.things.insert(name.clone(), Thing::Constraint(id));
-            }
-            local.things.insert(entry.key.to_string(), Thing::Constraint(id));
-            unit.constraints.push(Declared { id, name, entry });
+            names.insert_thing(entry, &name, Thing::Constraint(id));
+            constraints.push(Declared { id, name, entry });
         }
-        unit
-    }
-
-    /// Variables stand where values stand and where coordinates are addressed, so they share the names of both.
-    fn declare_variables(
-        &mut self,
-        fields: &Fields<'t>,
-        prefix: &str,
-        local: &mut Scope,
-        mut global: Option<&mut Scope>,
-        spaces: &mut Spaces,
-        unit: &mut Unit<'t>,
-    ) {
-        for entry in self.section(fields, "variables") {
-            let Some(name) = self.declare_name(entry, prefix, "variable", &mut spaces.symbols) else {
-                continue;
-            };
-            if is_reserved(&name) {
-                self.reserved(entry, "variable");
-                continue;
-            }
-            if &*entry.key == "ground" {
-                self.diagnostics.error(entry.key_span, "`ground` is the name of the fixed body");
-                continue;
-            }
-            let diagnostics = &mut self.diagnostics;
-            // Coordinates, velocities and outputs stand side by side in the results.
-            if !spaces.things.add(&name, entry.key_span, "variable", diagnostics)
-                || !spaces.outputs.add(&name, entry.key_span, "variable", diagnostics)
-                || !spaces.outputs.add(&format!("{name}_rate"), entry.key_span, "the rate", diagnostics)
-            {
-                continue;
-            }
-            if !self.within(entry, self.symbols.variables, "variables") {
-                break;
-            }
-            let id = VariableId(self.symbols.variables as u32);
-            let thing = Thing::Coordinate(CoordinateRef::Variable(id));
-            self.symbols.variables += 1;
-            if let Some(global) = &mut global {
-                global.things.insert(name.clone(), thing);
-            }
-            local.things.insert(entry.key.to_string(), thing);
-            unit.variables.push(Declared { id, name, entry });
-        }
+        constraints
     }
 
     /// A definition stands where values stand, and before a dot.
@@ -688,7 +731,8 @@ impl<'t> Reader<'t> {
                 return;
             }
             let prefix = format!("{}{name}_", around.prefix);
-            let unit = self.declare_unit(&element.fields, &prefix, &mut scope, Some(global), spaces);
+            let names = Names { prefix: &prefix, local: &mut scope, global: Some(global), spaces };
+            let unit = self.declare_unit(&element.fields, names);
             let place = out.len();
             out.push(Instance { unit, scope, arguments, parent: around.parent });
             let inside = Around { prefix: &prefix, parent: Some(place), mirror, depth: around.depth + 1 };

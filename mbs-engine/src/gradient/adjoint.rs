@@ -3,16 +3,16 @@
 //! Both are derivatives of the same discrete solution and agree to rounding. The direct one carries a column for each parameter along the
 //! run; the adjoint goes back over the run once with a column for each objective, and keeps the steps for it or makes them again.
 
-use super::explicit::with_dynamics;
 use super::products::{self, Watcher, Weights, counting, own_len, span};
 use super::{Effort, EventFound, Found, Start, is_constrained};
 use crate::Interpreted;
+use crate::dynamics::Dynamics;
 use crate::method::{Damping, Method};
 use crate::signals::Signals;
 use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
 use mbs_runtime::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, Fixed, Quantity, Rk4, Scalar,
-    Schedule, StepError, System,
+    Schedule, StepError, System, adjoint::pays_from,
 };
 use std::ops::ControlFlow;
 
@@ -80,7 +80,8 @@ pub fn choose(
         Integrator::DormandPrince | Integrator::Sdirk4 => None,
         Integrator::Rk4 => {
             let damping = Damping::of(simulation, is_constrained(model), &[]);
-            let dims = with_dynamics!(model, damping, dynamics => dynamics.dims());
+            let mut choice = model.no_choice();
+            let dims = Dynamics::new(model, damping, &mut choice).dims();
             AdjointIntegrator::schedule(&Adjoint(Fixed { method: Rk4, h }), &dims, &span, numbers)
                 .map_err(|error| counting(own, all, error))?
         }
@@ -100,10 +101,9 @@ pub fn choose(
         return Ok(adjoint("as asked".into()));
     }
     // A column for each parameter against one for each objective and the way back; see docs/adjoints.md for what was measured.
-    let again = schedule.map_or(1.0, |plan| plan.recomputed() as f64 / plan.steps.max(1) as f64);
-    let limit = (objectives as f64 + 2.0 + 4.0 * again).ceil();
+    let limit = pays_from(objectives, schedule.as_ref());
     let sides = format!("{} by {}", count(objectives, "objective"), count(p, "parameter"));
-    Ok(match p as f64 >= limit {
+    Ok(match p >= limit {
         true => adjoint(format!("{sides}, and it pays from {limit} on")),
         false => Choice::direct(format!("{sides}, and the adjoint pays from {limit} on")),
     })

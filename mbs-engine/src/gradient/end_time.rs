@@ -8,8 +8,8 @@
 //! along the motion. All of it is one evaluation in complex numbers at t_F + iε. It is the derivative of the motion, not of the
 //! discrete solution, whose steps would all change with t_F: it has the order of the method.
 
-use super::explicit::with_dynamics;
 use crate::Interpreted;
+use crate::dynamics::Dynamics;
 use crate::method::Method;
 use mbs_codegen::model::Simulation;
 use mbs_runtime::sensitivity::JointDynamics;
@@ -38,8 +38,13 @@ pub fn by_end_time(
     match *method {
         Method::Ali3p(_) | Method::Index1(_) => at_end.in_coordinates(end),
         Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
-            let rates = with_dynamics!(&complex, damping, dynamics => at_end.in_joints(dynamics, end));
-            rates.map_err(|error| StepError::Eval { t: simulation.end, h: 0.0, error })
+            let mut choice = complex.no_choice();
+            let dynamics = &Dynamics::new(&complex, damping, &mut choice);
+            at_end.in_joints(dynamics, end).map_err(|error| StepError::Eval {
+                t: simulation.end,
+                h: 0.0,
+                error,
+            })
         }
     }
 }

@@ -3,13 +3,14 @@
 use super::completed::Completion;
 use super::{Effort, EventFound, Found, Known, Moment, Observer, Start, State, other_form};
 use crate::Interpreted;
+use crate::dynamics::Dynamics;
 use crate::method::{Damping, Method};
 use mbs_codegen::model::Simulation;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
 use mbs_runtime::{
-    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, Occurrence, OnConstraints, Output,
-    Scalar, Sight, Span, StepError, Stiff, System, WithEvents,
+    DifferentiableEventIntegrator, Gradient, JointDerivatives, Occurrence, Output, Scalar, Sight, Span,
+    StepError, Stiff, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -24,40 +25,6 @@ pub(super) fn start<S: Scalar>(model: &Interpreted<S>) -> Result<Start<S>, StepE
     Ok(Start { state: State::Tree { y, derivatives }, scale: Vec::new(), statistics })
 }
 
-/// The dynamics of index 1 or penalty that a damping means for explicit steps.
-pub(crate) fn dynamics<S: Scalar>(
-    model: &Interpreted<S>,
-    damping: Damping,
-) -> OnConstraints<Index1<'_, Interpreted<S>>> {
-    OnConstraints(match damping.penalty {
-        Some(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
-        None => Index1::new(model),
-    })
-}
-
-/// `$run` with the dynamics `$dynamics` that explicit steps integrate: those of a damping, or of an open tree.
-macro_rules! with_dynamics {
-    ($model:expr, $damping:expr, $dynamics:ident => $run:expr) => {{
-        let model = $model;
-        match $damping {
-            Some(damping) if damping.matrix_r => {
-                let mut choice = model.no_choice();
-                let $dynamics = &mbs_runtime::MatrixR::new(model, &mut choice);
-                $run
-            }
-            Some(damping) => {
-                let $dynamics = &$crate::gradient::explicit_dynamics(model, damping);
-                $run
-            }
-            None => {
-                let $dynamics = model;
-                $run
-            }
-        }
-    }};
-}
-pub(crate) use with_dynamics;
-
 #[allow(clippy::too_many_arguments, reason = "a model, a method in its parts, a span and a start")]
 pub(super) fn run(
     model: &Interpreted,
@@ -71,9 +38,9 @@ pub(super) fn run(
 ) -> Result<Found, StepError> {
     let span = Span { start: simulation.begin, end: simulation.end, output };
     let mut completion = Completion::new(model, damping, start.knows_multipliers(method));
-    with_dynamics!(model, damping, dynamics => {
-        integrate(model, dynamics, integrator, span, start, &mut completion, observe)
-    })
+    let mut choice = model.no_choice();
+    let dynamics = &Dynamics::new(model, damping, &mut choice);
+    integrate(model, dynamics, integrator, span, start, &mut completion, observe)
 }
 
 /// The same by implicit Runge–Kutta steps.
@@ -90,13 +57,9 @@ pub(super) fn run_stiff(
 ) -> Result<Found, StepError> {
     let span = Span { start: simulation.begin, end: simulation.end, output };
     let mut completion = Completion::new(model, damping, start.knows_multipliers(method));
-    match damping {
-        Some(damping) => {
-            let dynamics = dynamics(model, damping);
-            integrate(model, &Stiff(&dynamics), integrator, span, start, &mut completion, observe)
-        }
-        None => integrate(model, &Stiff(model), integrator, span, start, &mut completion, observe),
-    }
+    let mut choice = model.no_choice();
+    let dynamics = Stiff(&Dynamics::new(model, damping, &mut choice));
+    integrate(model, &dynamics, integrator, span, start, &mut completion, observe)
 }
 
 /// y = \[z, v\] at the start, and its derivatives.

@@ -56,7 +56,6 @@ use crate::simulation::refused_choice;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
 pub use end_time::by_end_time;
-pub(crate) use explicit::{dynamics as explicit_dynamics, with_dynamics};
 pub use input_history::InputHistory;
 use mbs_codegen::model::{Formulation, GradientMethod, Simulation};
 use mbs_codegen::program::BundleKind;

@@ -13,17 +13,18 @@
 //! of z and v in explicit ones ([`JointDerivatives`](mbs_runtime::JointDerivatives)). Of a matrix with several columns, row i of column k is at
 //! `i * columns + k`. ⟨ȳ, J x′⟩ = ⟨Jᵀ ȳ, x′⟩ to rounding.
 
-use super::explicit::{dynamics, joint_start, with_dynamics};
+use super::explicit::joint_start;
 use super::{Effort, Start, State, is_constrained, other_form};
 use crate::Interpreted;
+use crate::dynamics::Dynamics;
 use crate::method::{Damping, Method};
 use crate::signals::Signals;
 use mbs_codegen::model::{Integrator, Simulation};
 use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointEventIntegrator, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p,
-    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, Index1, JacobianVector, OnConstraints,
-    Output, Rk4, Scalar, Sdirk4, Span, Stabilisation, StepError, Stiff, System, VectorJacobian, WithEvents,
+    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, JacobianVector, Output, Rk4, Scalar,
+    Sdirk4, Span, Stabilisation, StepError, Stiff, System, VectorJacobian, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -178,7 +179,8 @@ impl Forward<'_> {
         damping: Option<Damping>,
     ) -> Result<Changes, StepError> {
         let model = self.model;
-        with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
+        let mut choice = model.no_choice();
+        self.explicit_of(&Dynamics::new(model, damping, &mut choice), run)
     }
 
     fn stiff(
@@ -187,10 +189,8 @@ impl Forward<'_> {
         damping: Option<Damping>,
     ) -> Result<Changes, StepError> {
         let model = self.model;
-        match damping {
-            Some(damping) => self.explicit_of(&Stiff(&dynamics(model, damping)), run),
-            None => self.explicit_of(&Stiff(model), run),
-        }
+        let mut choice = model.no_choice();
+        self.explicit_of(&Stiff(&Dynamics::new(model, damping, &mut choice)), run)
     }
 
     fn explicit_of(
@@ -227,20 +227,22 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
             // Of the method with more stages.
             let run = Adjoint(Adaptive::new(1.0, 1.0));
             let damping = Damping::of(simulation, is_constrained(model), &[]);
-            let scratch = with_dynamics!(model, damping, dynamics => match has_events(model) {
+            let mut choice = model.no_choice();
+            let dynamics = &Dynamics::new(model, damping, &mut choice);
+            let scratch = match has_events(model) {
                 true => run.event_scratch_len(dynamics, columns),
                 false => run.scratch_len(dynamics, columns),
-            });
+            };
             dims.state() * (1 + columns) + parameters + scratch
         }
         Integrator::Sdirk4 => {
             let run = Adjoint(Adaptive::of(Sdirk4, 1.0, 1.0));
-            let projected = OnConstraints(Index1::new(model));
-            let scratch = match (is_constrained(model), has_events(model)) {
-                (true, true) => run.event_scratch_len(&Stiff(&projected), columns),
-                (true, false) => run.scratch_len(&Stiff(&projected), columns),
-                (false, true) => run.event_scratch_len(&Stiff(model), columns),
-                (false, false) => run.scratch_len(&Stiff(model), columns),
+            let damping = Damping::of(simulation, is_constrained(model), &[]);
+            let mut choice = model.no_choice();
+            let dynamics = &Stiff(&Dynamics::new(model, damping, &mut choice));
+            let scratch = match has_events(model) {
+                true => run.event_scratch_len(dynamics, columns),
+                false => run.scratch_len(dynamics, columns),
             };
             dims.state() * (1 + columns) + parameters + scratch
         }
@@ -421,7 +423,8 @@ pub(super) fn weigh<S: Scalar>(
         Method::Index1(method) => way.implicit(Fixed { method, h }),
         Method::Rk4(damping) => {
             let run = Adjoint(Fixed { method: Rk4, h });
-            let dims = with_dynamics!(model, damping, dynamics => dynamics.dims());
+            let mut choice = model.no_choice();
+            let dims = Dynamics::new(model, damping, &mut choice).dims();
             let plan = AdjointIntegrator::schedule(&run, &dims, &span::<S>(simulation), numbers);
             plan.and_then(|plan| {
                 way.numbers = plan.map_or(numbers, |plan| plan.memory_len());
@@ -474,8 +477,8 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         loop {
             self.numbers = some;
             match run(self.again()) {
-                Err(StepError::Length { what: "memory", .. }) if some < numbers => {
-                    some = some.saturating_mul(8).min(numbers);
+                Err(StepError::Length { what: "memory", expected, .. }) if some < numbers => {
+                    some = some.saturating_mul(8).max(expected).min(numbers);
                 }
                 found => break found,
             }
@@ -536,7 +539,8 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         damping: Option<Damping>,
     ) -> Result<Weighed<S>, StepError> {
         let model = self.model;
-        with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
+        let mut choice = model.no_choice();
+        self.explicit_of(&Dynamics::new(model, damping, &mut choice), run)
     }
 
     fn stiff(
@@ -545,10 +549,8 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         damping: Option<Damping>,
     ) -> Result<Weighed<S>, StepError> {
         let model = self.model;
-        match damping {
-            Some(damping) => self.explicit_of(&Stiff(&dynamics(model, damping)), run),
-            None => self.explicit_of(&Stiff(model), run),
-        }
+        let mut choice = model.no_choice();
+        self.explicit_of(&Stiff(&Dynamics::new(model, damping, &mut choice)), run)
     }
 
     fn explicit_of(

@@ -3,7 +3,7 @@
 
 use crate::Interpreted;
 use mbs_runtime::{
-    At, Dims, EvalError, ForwardDynamics, Hold, Index1, Objectives, Quantity, System, WithEvents,
+    At, Dims, EvalError, ForwardDynamics, Hold, Index1, Objectives, Quantity, System, Units, WithEvents,
 };
 
 /// A system and what judges it.
@@ -30,6 +30,14 @@ impl<M: System<S = f64>> System for Judged<'_, M> {
     fn holds(&self) -> &[Hold] {
         self.system.holds()
     }
+
+    fn units(&self) -> Units<'_> {
+        self.system.units()
+    }
+
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        self.system.resting_rows()
+    }
 }
 
 impl<M: System<S = f64>> Judged<'_, M> {
@@ -41,8 +49,13 @@ impl<M: System<S = f64>> Judged<'_, M> {
 }
 
 impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
-    const CORRECTS_STEPS: bool = M::CORRECTS_STEPS;
-    const COMPLETES: bool = M::COMPLETES;
+    fn corrects_steps(&self) -> bool {
+        self.system.corrects_steps()
+    }
+
+    fn completes(&self) -> bool {
+        self.system.completes()
+    }
 
     fn forward_dynamics(
         &self,

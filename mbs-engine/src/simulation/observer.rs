@@ -94,38 +94,28 @@ impl Now {
 }
 
 /// Where accelerations and multipliers of a node come from.
-pub(super) trait Accelerate {
+pub(super) enum Accelerations<'a> {
+    /// From forward dynamics of an open tree.
+    OfTree,
+    /// From the constraints of accelerations.
+    OfConstraints(Index1<'a, Interpreted>),
+    /// They are part of the node.
+    Known,
+}
+
+impl Accelerations<'_> {
     /// Fills in what positions and velocities do not tell.
-    fn accelerate(&self, now: &mut Now, w: &mut [f64]) -> Result<(), EvalError>;
-}
-
-/// From forward dynamics of an open tree.
-pub(super) struct OfTree<'a, M>(pub(super) &'a M);
-
-impl<M: ForwardDynamics<S = f64>> Accelerate for OfTree<'_, M> {
-    fn accelerate(&self, now: &mut Now, w: &mut [f64]) -> Result<(), EvalError> {
-        let Now { t, z, v, u, zd, vd, .. } = now;
-        self.0.forward_dynamics(At { t: *t, z, v, x: &[], u }, w, zd, vd, &mut [])
-    }
-}
-
-/// From the constraints of accelerations.
-pub(super) struct OfConstraints<'a>(pub(super) &'a Interpreted, pub(super) Index1<'a, Interpreted>);
-
-impl Accelerate for OfConstraints<'_> {
-    fn accelerate(&self, now: &mut Now, w: &mut [f64]) -> Result<(), EvalError> {
+    fn complete(&self, model: &Interpreted, now: &mut Now, w: &mut [f64]) -> Result<(), EvalError> {
         let Now { t, z, v, u, zd, vd, zdd, lambda, .. } = now;
-        self.1.multipliers(At { t: *t, z, v, x: &[], u }, w, zd, vd, lambda)?;
-        euler_parameters::coordinate_accelerations(self.0, z, v, vd, zdd)
-    }
-}
-
-/// They are part of the node.
-pub(super) struct Known;
-
-impl Accelerate for Known {
-    fn accelerate(&self, _: &mut Now, _: &mut [f64]) -> Result<(), EvalError> {
-        Ok(())
+        let at = At { t: *t, z, v, x: &[], u };
+        match self {
+            Accelerations::OfTree => model.forward_dynamics(at, w, zd, vd, &mut []),
+            Accelerations::OfConstraints(dynamics) => {
+                dynamics.multipliers(at, w, zd, vd, lambda)?;
+                euler_parameters::coordinate_accelerations(model, z, v, vd, zdd)
+            }
+            Accelerations::Known => Ok(()),
+        }
     }
 }
 
@@ -141,10 +131,10 @@ pub struct Norms {
 }
 
 /// What looks at the run.
-pub(super) struct Observer<'a, A> {
+pub(super) struct Observer<'a> {
     model: &'a Interpreted,
     settings: &'a Settings,
-    accelerate: A,
+    accelerations: Accelerations<'a>,
     follower: &'a mut dyn Follower,
     /// Every how many nodes is a result.
     stride: usize,
@@ -281,11 +271,11 @@ impl Seen {
     }
 }
 
-impl<'a, A: Accelerate> Observer<'a, A> {
+impl<'a> Observer<'a> {
     pub(super) fn new(
         model: &'a Interpreted,
         settings: &'a Settings,
-        accelerate: A,
+        accelerations: Accelerations<'a>,
         y: &[f64],
         stride: usize,
         follower: &'a mut dyn Follower,
@@ -295,7 +285,7 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         Observer {
             model,
             settings,
-            accelerate,
+            accelerations,
             follower,
             stride,
             nodes: 0,
@@ -374,7 +364,7 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         let objectives = !self.seen.integrals.is_empty();
         let dynamics = self.settings.constrained || objectives || self.settings.reactions;
         if dynamics || (outputs && !self.seen.outputs.is_empty()) {
-            self.accelerate.accelerate(&mut self.seen.now, &mut self.w)?;
+            self.accelerations.complete(self.model, &mut self.seen.now, &mut self.w)?;
         }
         if outputs {
             self.evaluate_outputs()?;
@@ -487,7 +477,7 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         let seconds = self.begin.elapsed().as_secs_f64();
         self.seen.jumps = self.jumps.as_ref().map_or_else(Vec::new, Jumps::found);
         if self.nodes > 0 && !self.seen.outputs.is_empty() {
-            let accelerated = self.accelerate.accelerate(&mut self.seen.now, &mut self.w);
+            let accelerated = self.accelerations.complete(self.model, &mut self.seen.now, &mut self.w);
             if let Err(error) = accelerated.and_then(|()| self.evaluate_outputs()) {
                 self.failure.get_or_insert(RunFailure::Observe(self.seen.now.t, error));
             }

@@ -7,17 +7,18 @@ use super::failure::RunFailure;
 use super::follower::{Follower, Silent};
 use super::instance::Instance;
 use super::judged::Judged;
-use super::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, Seen};
+use super::observer::{Accelerations, Now, Observer, Seen};
 use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
+use crate::dynamics::{Dynamics, index1};
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{self, Case, Formulation, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::{
-    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, OnConstraints, Output,
-    Rk4, Sight, Span, State, Statistics, StepError, Stiff, System, WithEvents,
+    At, EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Output, Rk4, Sight, Span, State,
+    Statistics, StepError, Stiff, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -68,7 +69,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
         let mut start = guess;
         mbs_runtime::integrator::renormalise(model, &mut start[..model.dims().nq]);
         let job = Job { model, settings, start, assembly: None, damping: None, stride, follower };
-        return job.explicit_tree(model);
+        return job.tree();
     }
     match start::assemble(model, settings.simulation.begin, settings.analysis) {
         Ok(found) => {
@@ -195,20 +196,23 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// An open tree under an explicit integrator; `system` is the model, or its recursive form.
-    fn explicit_tree<M: ForwardDynamics<S = f64>>(self, system: &M) -> Record {
-        if self.has_events() {
-            let model = self.model;
-            return match self.is_stiff() {
-                true => self.explicit_with_events(&Stiff(model), None, OfTree(model)),
-                false => self.explicit_with_events(model, None, OfTree(model)),
-            };
+    /// An open tree under a Runge–Kutta method.
+    fn tree(self) -> Record {
+        let model = self.model;
+        self.runge_kutta(&Dynamics::Tree(model), None, Accelerations::OfTree)
+    }
+
+    /// Steps of a Runge–Kutta method, explicit or implicit.
+    fn runge_kutta(
+        self,
+        system: &Dynamics<'_>,
+        multipliers: Option<Index1<'_, Interpreted>>,
+        accelerations: Accelerations<'_>,
+    ) -> Record {
+        match self.is_stiff() {
+            true => self.explicit(&Stiff(system), multipliers, accelerations),
+            false => self.explicit(system, multipliers, accelerations),
         }
-        if self.is_stiff() {
-            let model = self.model;
-            return self.explicit(&Stiff(model), None, OfTree(model));
-        }
-        self.explicit(system, None, OfTree(system))
     }
 
     /// Whether its Runge–Kutta steps are implicit.
@@ -228,68 +232,33 @@ impl<'a> Job<'a> {
         if self.settings.analysis == Analysis::Kinematics {
             // A driven motion knows no forces: they come from the constraints of accelerations.
             return match self.settings.judges_forces {
-                true => self.implicit(Driven, OfConstraints(model, Index1::new(model)), state),
-                false => self.implicit(Driven, Known, state),
+                true => self.implicit(Driven, Accelerations::OfConstraints(Index1::new(model)), state),
+                false => self.implicit(Driven, Accelerations::Known, state),
             };
         }
         let scale = State::of(&model.dims(), &mut state).map_or(Vec::new(), |state| state.scale.to_vec());
         match Method::of(simulation, self.settings.constrained, &scale) {
-            Method::Ali3p(method) => self.implicit(method, Known, state),
+            Method::Ali3p(method) => self.implicit(method, Accelerations::Known, state),
             Method::Index1(method) => {
                 self.damping = Damping::of(simulation, self.settings.constrained, &scale);
-                self.implicit(method, Known, state)
+                self.implicit(method, Accelerations::Known, state)
             }
             Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
                 self.damping = damping;
-                let dynamics = match damping.and_then(|damping| damping.penalty) {
-                    Some(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
-                    None => Index1::new(model),
-                };
+                let dynamics = index1(model, damping.and_then(|damping| damping.penalty));
                 let multipliers = self.settings.judges_forces.then(|| dynamics.clone());
-                if damping.is_some_and(|damping| damping.matrix_r) {
-                    let mut choice = model.no_choice();
-                    let (system, accelerate) =
-                        (MatrixR::new(model, &mut choice), OfConstraints(model, dynamics));
-                    return match self.has_events() {
-                        true => self.explicit_with_events(&system, multipliers, accelerate),
-                        false => self.explicit(&system, multipliers, accelerate),
-                    };
-                }
-                let (system, accelerate) = (OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
-                match (self.has_events(), self.is_stiff()) {
-                    (true, false) => self.explicit_with_events(&system, multipliers, accelerate),
-                    (false, false) => self.explicit(&system, multipliers, accelerate),
-                    (true, true) => self.explicit_with_events(&Stiff(&system), multipliers, accelerate),
-                    (false, true) => self.explicit(&Stiff(&system), multipliers, accelerate),
-                }
+                let mut choice = model.no_choice();
+                let system = Dynamics::new(model, damping, &mut choice);
+                self.runge_kutta(&system, multipliers, Accelerations::OfConstraints(dynamics))
             }
         }
     }
 
-    fn explicit<M: ForwardDynamics<S = f64>>(
+    fn explicit<M>(
         self,
         system: &M,
         multipliers: Option<Index1<'_, Interpreted>>,
-        accelerate: impl Accelerate,
-    ) -> Record {
-        let (model, simulation) = (self.model, &self.settings.simulation);
-        let system = &Judged { model, system, multipliers };
-        let output = simulation.output_step.map_or(Output::Steps, Output::Every);
-        match Method::of(simulation, self.settings.constrained, &[]) {
-            Method::DormandPrince(method, _) => self.integrate(&method, system, accelerate, output),
-            Method::Sdirk4(method, _) => self.integrate(&method, system, accelerate, output),
-            _ => {
-                let method = Fixed { method: Rk4, h: simulation.step };
-                self.integrate(&method, system, accelerate, Output::Steps)
-            }
-        }
-    }
-
-    fn explicit_with_events<M>(
-        self,
-        system: &M,
-        multipliers: Option<Index1<'_, Interpreted>>,
-        accelerate: impl Accelerate,
+        accelerations: Accelerations<'_>,
     ) -> Record
     where
         M: ForwardDynamics<S = f64> + WithEvents<Model = Interpreted>,
@@ -298,82 +267,69 @@ impl<'a> Job<'a> {
         let system = &Judged { model, system, multipliers };
         let output = simulation.output_step.map_or(Output::Steps, Output::Every);
         match Method::of(simulation, self.settings.constrained, &[]) {
-            Method::DormandPrince(method, _) => {
-                self.integrate_with_events(&method, system, accelerate, output)
-            }
-            Method::Sdirk4(method, _) => self.integrate_with_events(&method, system, accelerate, output),
+            Method::DormandPrince(method, _) => self.integrate(&method, system, accelerations, output),
+            Method::Sdirk4(method, _) => self.integrate(&method, system, accelerations, output),
             _ => {
                 let method = Fixed { method: Rk4, h: simulation.step };
-                self.integrate_with_events(&method, system, accelerate, Output::Steps)
+                self.integrate(&method, system, accelerations, Output::Steps)
             }
         }
     }
 
-    fn integrate_with_events<M>(
+    fn integrate<M: ForwardDynamics<S = f64> + WithEvents>(
         self,
         method: &impl EventIntegrator,
         system: &M,
-        accelerate: impl Accelerate,
-        output: Output,
-    ) -> Record
-    where
-        M: ForwardDynamics<S = f64> + WithEvents,
-    {
-        let Job { model, settings, start, assembly, damping, stride, follower } = self;
-        let mut y = start.clone();
-        y.resize(system.dims().state(), 0.0);
-        let mut scratch = vec![0.0; method.event_scratch_len(system)];
-        let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
-        let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
-        let mut inputs = model.input_signals();
-        let outcome =
-            method.run_with_events(system, &mut inputs, &mut y, &span, &mut scratch, |sight| match sight {
-                Sight::Node(at, own) => observe(&mut observer, own, |now| {
-                    now.set(at);
-                    Ok(())
-                }),
-                Sight::Event(occurrence) => {
-                    observer.event(&occurrence);
-                    ControlFlow::Continue(())
-                }
-            });
-        record(observer, start, assembly, damping, outcome.map(Effort::Explicit))
-    }
-
-    fn integrate<M: ForwardDynamics<S = f64>>(
-        self,
-        method: &impl Integrator,
-        system: &M,
-        accelerate: impl Accelerate,
+        accelerations: Accelerations<'_>,
         output: Output,
     ) -> Record {
+        let has_events = self.has_events();
         let Job { model, settings, start, assembly, damping, stride, follower } = self;
         let mut y = start.clone();
         y.resize(system.dims().state(), 0.0);
-        let mut scratch = vec![0.0; method.scratch_len(&system.dims())];
+        let scratch = match has_events {
+            true => method.event_scratch_len(system),
+            false => method.scratch_len(&system.dims()),
+        };
+        let mut scratch = vec![0.0; scratch];
         let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
-        let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
-        let mut inputs = model.input_signals();
-        let outcome = method.run(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
-            observe(&mut observer, true, |now| {
+        let mut observer = Observer::new(model, settings, accelerations, &start, stride, follower);
+        let node = |observer: &mut Observer<'_>, at: At<'_, f64>, own: bool| {
+            observe(observer, own, |now| {
                 now.set(at);
                 Ok(())
             })
-        });
+        };
+        let mut inputs = model.input_signals();
+        let outcome =
+            match has_events {
+                true => method.run_with_events(system, &mut inputs, &mut y, &span, &mut scratch, |sight| {
+                    match sight {
+                        Sight::Node(at, own) => node(&mut observer, at, own),
+                        Sight::Event(occurrence) => {
+                            observer.event(&occurrence);
+                            ControlFlow::Continue(())
+                        }
+                    }
+                }),
+                false => method.run(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
+                    node(&mut observer, at, true)
+                }),
+            };
         record(observer, start, assembly, damping, outcome.map(Effort::Explicit))
     }
 
     fn implicit<T: ImplicitStep>(
         self,
         method: T,
-        accelerate: impl Accelerate,
+        accelerations: Accelerations<'_>,
         mut state: Vec<f64>,
     ) -> Record {
         let has_events = self.has_events();
         let Job { model, settings, start, assembly, damping, stride, follower } = self;
         let simulation = &settings.simulation;
         let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
-        let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
+        let mut observer = Observer::new(model, settings, accelerations, &start, stride, follower);
         let mut inputs = model.input_signals();
         let method = Fixed { method, h: simulation.step };
         let len = match has_events {
@@ -403,8 +359,8 @@ impl<'a> Job<'a> {
     }
 }
 
-fn observe<A: Accelerate>(
-    observer: &mut Observer<'_, A>,
+fn observe(
+    observer: &mut Observer<'_>,
     own: bool,
     set: impl FnOnce(&mut Now) -> Result<(), EvalError>,
 ) -> ControlFlow<()> {
@@ -417,8 +373,8 @@ fn observe<A: Accelerate>(
     }
 }
 
-fn record<A: Accelerate>(
-    mut observer: Observer<'_, A>,
+fn record(
+    mut observer: Observer<'_>,
     start: Vec<f64>,
     assembly: Option<Start>,
     damping: Option<Damping>,

@@ -5,7 +5,7 @@
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
-use crate::gradient::{explicit_dynamics, with_dynamics};
+use crate::dynamics::Dynamics;
 use crate::signals::Signals;
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::model::Simulation;
@@ -95,19 +95,18 @@ impl<S: Scalar> Model<S> {
     ) -> Result<Outcome<S>, StepError> {
         let model = &self.model;
         let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
-        with_dynamics!(model, damping, dynamics => {
-            explicit(model, dynamics, method, &mut inputs, y, times, divided)
-        })
+        let mut choice = model.no_choice();
+        let dynamics = &Dynamics::new(model, damping, &mut choice);
+        explicit(model, dynamics, method, &mut inputs, y, times, divided)
     }
 
     /// By implicit Runge–Kutta steps.
     fn stiff(&self, damping: Option<Damping>, times: &[f64]) -> Result<Outcome<S>, StepError> {
         let model = &self.model;
         let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
-        match damping.map(|damping| explicit_dynamics(model, damping)) {
-            Some(dynamics) => explicit(model, &Stiff(&dynamics), &Sdirk4, &mut inputs, y, times, true),
-            None => explicit(model, &Stiff(model), &Sdirk4, &mut inputs, y, times, true),
-        }
+        let mut choice = model.no_choice();
+        let dynamics = Stiff(&Dynamics::new(model, damping, &mut choice));
+        explicit(model, &dynamics, &Sdirk4, &mut inputs, y, times, true)
     }
 
     /// Inputs, and y at the start; none if there are no times.
@@ -150,7 +149,8 @@ impl<S: Scalar> Model<S> {
             }
             None => renormalise(model, &mut y[..dims.nq]),
         }
-        with_dynamics!(model, damping, dynamics => with_events(model, dynamics, &mut inputs, y, simulation))
+        let mut choice = model.no_choice();
+        with_events(model, &Dynamics::new(model, damping, &mut choice), &mut inputs, y, simulation)
     }
 
     fn implicit(&self, method: impl ImplicitStep, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
@@ -395,8 +395,12 @@ impl<S: Scalar, D: JointDynamics<S = S>> WithObjectives<'_, S, D> {
 }
 
 impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for WithObjectives<'_, S, D> {
-    const CORRECTS_STEPS: bool = <D as JointDynamics>::CORRECTS_STEPS;
-    const COMPLETES: bool = <D as JointDynamics>::COMPLETES;
+    fn corrects_steps(&self) -> bool {
+        JointDynamics::corrects_steps(self.dynamics)
+    }
+    fn completes(&self) -> bool {
+        JointDynamics::completes(self.dynamics)
+    }
 
     fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
         let [_, _, w] = self.parts(w)?;

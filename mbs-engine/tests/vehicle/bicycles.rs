@@ -3,12 +3,16 @@
 #[path = "../../../tests/src/bicycle.rs"]
 #[allow(unreachable_pub, reason = "public where it lives")]
 mod bicycle;
+#[path = "../../../tests/src/random_model.rs"]
+#[allow(dead_code, unreachable_pub, reason = "its random numbers alone")]
+mod random_model;
 
 use super::{load, psi, read, reference, text};
 use mbs_codegen::model::GradientMethod;
 use mbs_codegen::program::{Options, Program};
 use mbs_engine::{Interpreted, gradient};
 use mbs_runtime::Quantity;
+use random_model::Random;
 use std::ops::ControlFlow;
 
 /// ψ for p values of both splines: own data set, by independent code of order 8.
@@ -192,8 +196,36 @@ fn both(
     (model, found, history)
 }
 
+/// dψ along random directions of all values of both splines against that of their gradient: the error of each, relative to the sum of its parts.
+fn along_random_directions(model: &Interpreted, gradient: &[f64], h: f64, end: f64) -> [f64; 2] {
+    [1, 2].map(|seed| {
+        let mut random = Random::new(seed);
+        let n = gradient.len() / 2;
+        // Steering turns the bicycle over, the drive hardly changes its way.
+        let direction: Vec<f64> =
+            (0..2 * n).map(|k| random.uniform(-1.0, 1.0) * if k < n { 5e-4 } else { 1e-2 }).collect();
+        let mut moved = model.clone();
+        let mut slope = |step: f64| {
+            let [up, down] = [step, -step].map(|step| {
+                let mut values = model.parameters().to_vec();
+                for (&(_, place), v) in model.program().seeds.iter().zip(&direction) {
+                    values[place as usize] += step * v;
+                }
+                moved.set_parameters(&values).expect("a mechanism");
+                psi(&moved, "psi", h, end)
+            });
+            (up - down) / (2.0 * step)
+        };
+        let [coarse, fine] = [2.0, 1.0].map(&mut slope);
+        let expected = fine + (fine - coarse) / 3.0;
+        let parts = gradient.iter().zip(&direction).map(|(g, v)| g * v);
+        let (found, size) = parts.fold((0.0, 0.0), |(sum, size), part: f64| (sum + part, size + part.abs()));
+        (found - expected).abs() / size
+    })
+}
+
 /// Direct and adjoint gradient of the vehicles agree: both manoeuvres of the buggy, bicycles with 32 to 1000 values; over parts of the runs
-/// or, if long runs are wanted, over all of them.
+/// or, if long runs are wanted, over all of them. Those of bicycles agree with differences along random directions, too.
 #[test]
 fn adjoints_equal_direct_gradients() {
     let long = super::long_runs();
@@ -227,10 +259,16 @@ fn adjoints_equal_direct_gradients() {
             // Rounding, times what a run through the turns amplifies.
             assert!(error < 1e-9, "{case}: {error:e}");
         }
+        if case == "double_turn" {
+            let errors = along_random_directions(&load(&text, Some(case)), adjoint.of_objective(0), h, end);
+            println!("along random directions: {:.1e} and {:.1e}", errors[0], errors[1]);
+            // Differences of fourth order, as above.
+            assert!(errors.into_iter().all(|error| error < 1e-6), "{errors:?}");
+        }
     }
 }
 
-/// The torque on the steering at every step as unknowns: their derivatives summed with a signal are the derivative along that signal.
+/// The torque on the steering at every step as unknowns: their derivatives summed with signals are the derivatives along these.
 #[test]
 fn the_bicycle_by_its_steering_torque() {
     let signal = "inputs: {torque: {default: 0}}\n\nobjectives:";
@@ -238,7 +276,6 @@ fn the_bicycle_by_its_steering_torque() {
     text = text.replacen("\"spline(t, knots, steer)\"", "\"spline(t, knots, steer) + torque\"", 1);
     text = text.replacen("sensitivity: [steer, drive]", "sensitivity: [torque]", 1);
     text = text.replacen("parameters:\n  knots:", "parameters:\n  share: 0\n  knots:", 1);
-    let moved = text.replacen("double_turn: {}", "double_turn: {inputs: {torque: \"share*sin(3*t)\"}}", 1);
     let (h, end) = if super::long_runs() { (2e-3, 10.0) } else { (1e-2, 2.0) };
     let (_, [direct, adjoint], history) = both(&text, "double_turn", h, end);
     let history = history.expect("an input among what it is differentiated by");
@@ -246,10 +283,17 @@ fn the_bicycle_by_its_steering_torque() {
     let sum: f64 = history.of(0, 0).sum();
     assert!((sum - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
     assert!((direct.of_objective(0)[0] - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
-    let along: f64 = history.of(0, 0).zip(&history.times).map(|(d, t)| d * (3.0 * t).sin()).sum();
-    let expected = differences(&mut load(&moved, Some("double_turn")), "psi", "share", 1e-4, h, end);
-    println!("by {} torques along a signal: {along:.9e} and {expected:.9e}", history.times.len());
-    assert!((along - expected).abs() < 1e-6 * expected.abs());
+    let mut random = Random::new(17);
+    for _ in 0..3 {
+        let [rate, phase] = [random.uniform(0.5, 12.0), random.uniform(0.0, 6.0)];
+        let signal = format!("double_turn: {{inputs: {{torque: \"share*sin({rate}*t + {phase})\"}}}}");
+        let moved = text.replacen("double_turn: {}", &signal, 1);
+        let parts = history.of(0, 0).zip(&history.times).map(|(d, t)| d * (rate * t + phase).sin());
+        let (along, size) = parts.fold((0.0, 0.0), |(sum, size), part: f64| (sum + part, size + part.abs()));
+        let expected = differences(&mut load(&moved, Some("double_turn")), "psi", "share", 1e-4, h, end);
+        println!("by {} torques along a signal: {along:.9e} and {expected:.9e}", history.times.len());
+        assert!((along - expected).abs() < 1e-6 * size);
+    }
 }
 
 /// Gradients of the first objective at steps h, h/2, h/4, and extrapolated from h/8 and h/16.

@@ -91,6 +91,23 @@ impl Schedule {
     }
 }
 
+/// The list of a run's steps at the beginning of the memory, and what is left to go back over them; an error that says how much both need.
+pub(crate) fn behind_list<S>(
+    memory: &mut [S],
+    listed: usize,
+    steps: usize,
+    record_len: usize,
+    state_len: usize,
+) -> Result<(&mut [S], &mut [S]), StepError> {
+    let found = memory.len();
+    let counting = |least: usize| StepError::Length { what: "memory", expected: least, found };
+    match Schedule::new(steps, record_len, state_len, found.saturating_sub(listed)) {
+        Err(StepError::Length { expected, .. }) => return Err(counting(expected.saturating_add(listed))),
+        plan => plan?,
+    };
+    memory.split_at_mut_checked(listed).ok_or(counting(listed))
+}
+
 /// Places for states below which going back is not sensible: one for each doubling, and one.
 fn least_states(segments: usize) -> usize {
     let doublings = usize::BITS - segments.saturating_sub(1).leading_zeros();

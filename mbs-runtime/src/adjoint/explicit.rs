@@ -25,7 +25,7 @@
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
 
-use super::checkpoints::{Before, Reversible, Schedule, sweep};
+use super::checkpoints::{Before, Reversible, Schedule, behind_list, sweep};
 use super::items::{Around, End, Item, Times, add_outer};
 use super::{Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights};
 use crate::error::{EvalError, StepError};
@@ -150,7 +150,7 @@ pub trait AdjointIntegrator {
 
 impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
-        way_len::<T, D>(&system.dims(), columns)
+        way_len::<T, D>(system, columns)
     }
 
     fn schedule<S: Scalar>(
@@ -192,7 +192,10 @@ impl<T: Controlled> AdjointIntegrator for Adjoint<Adaptive<T>> {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         // The first run integrates the objectives with the state.
         let dims = system.dims();
-        way_len::<T, D>(&dims, columns) + dims.n_objectives + T::memory_len(dims.n_objectives) + dims.n_choice
+        way_len::<T, D>(system, columns)
+            + dims.n_objectives
+            + T::memory_len(dims.n_objectives)
+            + dims.n_choice
     }
 
     fn schedule<S: Scalar>(&self, _: &Dims, _: &Span<S>, _: usize) -> Result<Option<Schedule>, StepError> {
@@ -240,17 +243,16 @@ impl<T: Controlled> AdjointIntegrator for Adjoint<Adaptive<T>> {
             let statistics = drive(&mut run, &mut Limits::new(&self.0, span)?, &mut sizes)?;
             (statistics, sizes.steps)
         };
-        let short = StepError::Length { what: "memory", expected: 2 * steps, found: memory.len() };
-        let (list, memory) = memory.split_at_mut_checked(2 * steps).ok_or(short)?;
+        let n = dims.state() + dims.n_choice;
+        if statistics.stopped {
+            let schedule = Schedule::new(0, n, n, usize::MAX)?;
+            return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
+        }
+        let (list, memory) = behind_list(memory, 2 * steps, steps, n, n)?;
         let times = Listed { start: span.start, steps, list };
         let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
         load_choice(system, pieces.next(dims.n_choice)?);
         let way = Way::<T, _, _, _, _>::new(system, inputs, times, product, None, &mut pieces, observe)?;
-        if statistics.stopped {
-            let n = dims.state() + dims.n_choice;
-            let schedule = Schedule::new(0, n, n, usize::MAX)?;
-            return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
-        }
         let mut found = way.run(y, memory)?;
         // What the first run took, rejected steps included.
         found.recomputed += steps;
@@ -294,12 +296,11 @@ impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W
         if step.h == W::S::ZERO {
             return Ok(Next::Continue);
         }
-        let (at, found) = (2 * self.steps, self.list.len());
+        // Where the memory is too small the run goes on, so that its error can say how much it needs.
+        if let Some(place) = self.list.get_mut(2 * self.steps..2 * self.steps + 2) {
+            copy(place, &[step.end, step.h]);
+        }
         self.steps += 1;
-        let expected = 2 * self.steps;
-        let place = self.list.get_mut(at..expected);
-        let place = place.ok_or(StepError::Length { what: "memory", expected, found })?;
-        copy(place, &[step.end, step.h]);
         let (field, y) = run.parts();
         let Dims { nq, nv, .. } = field.dims();
         let fail = |error: EvalError| error.in_step(step.t.real(), step.h.real());
@@ -327,8 +328,9 @@ pub(crate) struct Plain<'a, D: JointDynamics, I> {
 }
 
 /// Its length; with a stage, whether it is completed or not.
-pub(crate) fn plain_len<D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
-    let stage = if D::SOLVES_STAGES { StageTangent::<D::S>::len(dims, columns) } else { 0 };
+pub(crate) fn plain_len<D: JointDynamics>(system: &D, columns: usize) -> usize {
+    let dims = &system.dims();
+    let stage = if system.solves_stages() { StageTangent::<D::S>::len(dims, columns) } else { 0 };
     dims.state() + 3 * dims.nu + dims.joint_rows() + stage + dims.workspace
 }
 
@@ -347,11 +349,11 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
             inputs: Held::new(inputs, system.holds(), held),
             lambda: pieces.next(dims.joint_rows())?,
             integrands: &mut [],
-            tangent: match D::SOLVES_STAGES {
+            tangent: match system.solves_stages() {
                 true => StageTangent::new(&dims, columns, pieces)?,
                 false => StageTangent::none(),
             },
-            stage: pieces.next(if D::COMPLETES { dims.state() } else { 0 })?,
+            stage: pieces.next(if system.completes() { dims.state() } else { 0 })?,
             w: pieces.next(dims.workspace)?,
             evaluations: 0,
         })
@@ -369,7 +371,7 @@ where
     }
 
     fn prepare_step(&mut self, t: D::S, y: &[D::S]) -> Result<(), EvalError> {
-        if !D::COMPLETES {
+        if !self.system.completes() {
             return Ok(());
         }
         let (y, _) = cut("y", y, self.dims.state())?;
@@ -381,7 +383,7 @@ where
         let u = self.inputs.during_step(t, D::S::from_f64(c));
         let (y, _) = cut("y", y, self.dims.state())?;
         let mut y = y;
-        if D::COMPLETES {
+        if self.system.completes() {
             copy(self.stage, y);
             let (z, v) = cut_mut("y", self.stage, self.dims.nq)?;
             self.system.complete(t, u, self.w, z, v)?;
@@ -448,14 +450,14 @@ where
 
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
         renormalise(self.system, y);
-        if D::CORRECTS_STEPS {
+        if self.system.corrects_steps() {
             let u = self.inputs.during_step(t, D::S::ONE);
             let (y, _) = cut_mut("y", y, self.dims.state())?;
             let (z, v) = cut_mut("y", y, self.dims.nq)?;
             let at = At { t, z: &[], v: &[], x: &[], u };
             self.system.correct(at, self.w, z, v, |_, _, _, _| Ok(()))?;
         }
-        if D::COMPLETES {
+        if self.system.completes() {
             let u = self.inputs.during_step(t, D::S::ONE);
             let (y, _) = cut_mut("y", y, self.dims.state())?;
             let (z, v) = cut_mut("y", y, self.dims.nq)?;
@@ -500,18 +502,19 @@ where
 }
 
 /// Length of the scratch of a [`Way`].
-pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
+pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(system: &D, columns: usize) -> usize {
+    let dims = &system.dims();
     let (n, stages) = (dims.state(), T::TABLEAU.b.len());
     let lists = dims.sensitivity.joint
         + dims.sensitivity.joint_factors
         + dims.sensitivity.joint_integrands
         + dims.sensitivity.joint_terminals;
     let weights = (2 + stages) * n + joint_objective_rows(dims) + dims.sensitivity.parameters;
-    let correction = match D::CORRECTS_STEPS {
+    let correction = match system.corrects_steps() {
         true => 2 * n * MAX_CORRECTIONS + Correction::<f64>::len(dims, columns),
         false => 0,
     };
-    let completion = match D::COMPLETES {
+    let completion = match system.completes() {
         true => Completion::<f64>::len(dims, columns) + 4 * dims.n_choice,
         false => 0,
     };
@@ -522,12 +525,7 @@ pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(dims: &Dims, columns: usi
         + (dims.nv + dims.joint_rows())
         + dims.nu;
     let stepped = T::memory_len(n);
-    own + plain_len::<D>(dims, columns)
-        + lists
-        + weights * columns
-        + correction
-        + redundancy_len(dims)
-        + stepped
+    own + plain_len(system, columns) + lists + weights * columns + correction + redundancy_len(dims) + stepped
 }
 
 /// What a [`Way`] past events needs besides, for this many columns.
@@ -649,12 +647,12 @@ where
             factors: pieces.next(dims.sensitivity.joint_factors)?,
             column: pieces.next(dims.nv + rows)?,
             lists: pieces.next(dims.sensitivity.joint_integrands + dims.sensitivity.joint_terminals)?,
-            corrections: pieces.next(if D::CORRECTS_STEPS { 2 * n * MAX_CORRECTIONS } else { 0 })?,
-            correction: match D::CORRECTS_STEPS {
+            corrections: pieces.next(if system.corrects_steps() { 2 * n * MAX_CORRECTIONS } else { 0 })?,
+            correction: match system.corrects_steps() {
                 true => Correction::new(&dims, columns, pieces)?,
                 false => Correction::none(),
             },
-            completion: match D::COMPLETES {
+            completion: match system.completes() {
                 true => Completion::new(&dims, columns, pieces)?,
                 false => Completion::none(),
             },
@@ -864,7 +862,7 @@ where
             let time = t + D::S::from_f64(c) * h;
             if gamma == 0.0 || i == 0 {
                 field.rate(time, c, state, rate)?;
-                if D::COMPLETES {
+                if field.system.completes() {
                     // What was given instead has no part in the rest.
                     copy(state, field.stage);
                 }
@@ -884,7 +882,7 @@ where
         copy(raw, end);
         renormalise(field.system, end);
         let mut count = 0;
-        if D::CORRECTS_STEPS {
+        if field.system.corrects_steps() {
             let u = field.inputs.during_step(t + h, D::S::ONE);
             let (z, v) = cut_mut("raw", end, dims.nq)?;
             let at = At { t: t + h, z: &[], v: &[], x: &[], u };
@@ -898,7 +896,7 @@ where
                 Ok(())
             })?;
         }
-        if D::COMPLETES {
+        if field.system.completes() {
             let u = field.inputs.during_step(t + h, D::S::ONE);
             let (z, v) = cut_mut("raw", end, dims.nq)?;
             field.system.complete(t + h, u, field.w, z, v)?;
@@ -952,7 +950,7 @@ where
                 bar.fill(D::S::ZERO);
                 let (z, v) = cut_mut("stages", bar, dims.nq * columns)?;
                 pull_back(self.field.system, &dims, columns, state, self.rate_bar, self.changes, z, v)?;
-                if D::COMPLETES {
+                if self.field.system.completes() {
                     let at = At::of_state(&dims, t, state, self.u)?;
                     let Plain { system, w, .. } = &mut self.field;
                     self.completion.transpose(*system, &dims, columns, at, z, v, self.now, w)?;
@@ -999,7 +997,7 @@ where
         let Self { field, bar, now, raw, corrections, correction, completion, .. } = self;
         let (z_bar, v_bar) = cut_mut("bar", bar, dims.nq * columns)?;
         let u = field.inputs.during_step(t, D::S::ONE);
-        if D::COMPLETES {
+        if field.system.completes() {
             let (end, _) = cut("raw", raw, n)?;
             let at = At::of_state(&dims, t, end, u)?;
             completion.transpose(field.system, &dims, columns, at, z_bar, v_bar, now, field.w)?;

@@ -129,15 +129,13 @@ impl<'a, S: Scalar> Log<'a, S> {
         self.items
     }
 
-    /// Adds an item that ends at `t`.
-    pub(crate) fn add(&mut self, t: S, h: S, item: Item) -> Result<(), StepError> {
-        let (first, found) = (self.items * NUMBERS, self.list.len());
+    /// Adds an item that ends at `t`. Where the memory is too small items are counted alone, so that an error can say how much they need.
+    pub(crate) fn add(&mut self, t: S, h: S, item: Item) {
+        let first = self.items * NUMBERS;
+        if let Some(place) = self.list.get_mut(first..first + NUMBERS) {
+            crate::linear::copy(place, &[t, h, S::from_f64(item.code() as f64)]);
+        }
         self.items += 1;
-        let expected = self.items * NUMBERS;
-        let place = self.list.get_mut(first..expected);
-        let place = place.ok_or(StepError::Length { what: "memory", expected, found })?;
-        crate::linear::copy(place, &[t, h, S::from_f64(item.code() as f64)]);
-        Ok(())
     }
 
     /// Numbers of this many items.

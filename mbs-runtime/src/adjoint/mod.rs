@@ -89,6 +89,18 @@ pub struct AdjointStatistics {
     pub schedule: Schedule,
 }
 
+/// The number of parameters from which on the adjoint is expected to be quicker than the direct derivative, with this many objectives.
+/// `schedule`: none if the number of steps is not known before the run, which is then made twice. docs/adjoints.md says what was measured.
+pub fn pays_from(objectives: usize, schedule: Option<&Schedule>) -> usize {
+    let (again, steps) = schedule.map_or((1, 1), |plan| (plan.recomputed(), plan.steps.max(1)));
+    let again = again.saturating_mul(STEP_MADE_AGAIN).div_ceil(steps);
+    objectives.saturating_add(WAY_BACK).saturating_add(again)
+}
+
+/// Parameters that cost as much as the way back beside its objectives, and as a step made again.
+const WAY_BACK: usize = 2;
+const STEP_MADE_AGAIN: usize = 4;
+
 /// Rows of the weights of an implicit run's state: z, zd, zdd, λ, a.
 pub const fn state_rows(dims: &Dims) -> usize {
     crate::sensitivity::state_rows(dims)

@@ -176,7 +176,10 @@ pub(crate) struct Noting<'a, 'l, S, E> {
 
 impl<S: Scalar, E> Noting<'_, '_, S, E> {
     fn add_sized(&self, t: S, h: S, item: Item) -> Result<(), StepError> {
-        self.log.try_borrow_mut().map_or(Ok(()), |mut log| log.add(t, h, item))
+        if let Ok(mut log) = self.log.try_borrow_mut() {
+            log.add(t, h, item);
+        }
+        Ok(())
     }
 
     fn add(&self, t: S, item: Item) -> Result<(), StepError> {
@@ -275,7 +278,7 @@ where
             return Ok(Verdict::Accept);
         };
         let item = Item::Step(log.end);
-        log.add(step.end, step.h, item)?;
+        log.add(step.end, step.h, item);
         let node = AdjointNode::Forward { number: log.items(), t: step.end, again: false, z, rates };
         self.stopped |= see(node).is_break();
         Ok(Verdict::Accept)

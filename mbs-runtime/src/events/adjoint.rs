@@ -12,6 +12,7 @@ use super::latches::Latched;
 use super::locate::Located;
 use super::times::refuse;
 use super::{EventDerivatives, Events, Occurrence, WithEvents};
+use crate::adjoint::checkpoints::behind_list;
 use crate::adjoint::explicit::{Plain, Way, around_len, plain_len, way_len};
 use crate::adjoint::items::{Around, Log, Logged};
 use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, VectorJacobian};
@@ -66,8 +67,8 @@ where
     <D as WithEvents>::Model: EventDerivatives,
 {
     let dims = system.dims();
-    let first = n + memory_len(system, n + 2) + plain_len::<D>(&dims, columns) + T::memory_len(n) + 9 * n;
-    let way = way_len::<T, D>(&dims, columns) + around_len::<T>(&dims, columns, dims.nu);
+    let first = n + memory_len(system, n + 2) + plain_len(system, columns) + T::memory_len(n) + 9 * n;
+    let way = way_len::<T, D>(system, columns) + around_len::<T>(&dims, columns, dims.nu);
     let back = dims.nu + Acts::len(system.events(), columns) + way;
     dims.n_choice + if first > back { first } else { back }
 }
@@ -95,7 +96,9 @@ where
     O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
 {
     let (dims, model, columns) = (system.dims(), system.events(), product.columns);
-    let (list, memory) = log_of(items, memory)?;
+    // A state, the choice of independent coordinates, and what events have changed.
+    let kept = dims.state() + dims.n_choice + dims.nu;
+    let (list, memory) = behind_list(memory, Log::<D::S>::len(items), items, kept, kept)?;
     let mut pieces = Pieces::of(scratch, scratch_len::<T, D>(system, columns, dims.state()));
     load_choice(system, pieces.next(dims.n_choice)?);
     let mut inputs = Latched::new(inputs, model.event_table().inputs, start, pieces.next(dims.nu)?);
@@ -109,14 +112,6 @@ where
     found.recomputed += statistics.steps;
     found.run = Statistics { stopped: found.run.stopped || statistics.stopped, ..statistics };
     Ok(found)
-}
-
-/// The log in the memory, and what is left of it.
-pub(crate) fn log_of<S: Scalar>(items: usize, memory: &mut [S]) -> Result<(&[S], &mut [S]), StepError> {
-    let (expected, found) = (Log::<S>::len(items), memory.len());
-    let short = StepError::Length { what: "memory", expected, found };
-    let (list, memory) = memory.split_at_mut_checked(expected).ok_or(short)?;
-    Ok((list, memory))
 }
 
 /// Shows an event of the first run.

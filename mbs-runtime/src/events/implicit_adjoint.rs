@@ -5,12 +5,13 @@ use core::cell::{Cell, RefCell};
 use core::ops::ControlFlow;
 
 use super::actions::{Acts, Noting, Steps};
-use super::adjoint::{log_of, told};
+use super::adjoint::told;
 use super::implicit::ImplicitDriver;
 use super::latches::Latched;
 use super::locate::{self, Located};
 use super::times::refuse;
 use super::{EventDerivatives, Occurrence};
+use crate::adjoint::checkpoints::behind_list;
 use crate::adjoint::implicit::{Aside, check_run, go_back, item_lens};
 use crate::adjoint::items::{Around, Log, Logged, Times};
 use crate::adjoint::{Adjoint, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
@@ -107,14 +108,14 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
             drive(&mut run, &mut nodes, &mut hooks)?
         };
         let items = log.into_inner().items();
-        let (list, memory) = log_of(items, memory)?;
+        let (record, kept) = item_lens(&dims, dims.nu);
+        let (list, memory) = behind_list(memory, Log::<M::S>::len(items), items, record, kept)?;
         let mut pieces = Pieces::of(scratch, expected);
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
         let mut acts = Acts::new(system, inputs.values, columns, &mut pieces)?;
         let around = Around::new(&mut acts, &dims, state_rows(&dims), columns, &mut pieces)?;
         let aside = Aside::new(around, &dims, columns, &mut pieces)?;
         let nodes = Logged { start: span.start, list };
-        let (record, kept) = item_lens(&dims, dims.nu);
         let schedule = Schedule::new(nodes.steps(), record, kept, memory.len())?;
         let (inputs, observe) = (&mut inputs, eyes.into_inner());
         let mut found = go_back(

@@ -32,11 +32,12 @@ use super::{EventDerivatives, EventTable, Events, ImpactLaw};
 use crate::StepError;
 use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
-use crate::linear::{add_scaled, copy, largest, lu};
+use crate::linear::blocks::NOTHING;
+use crate::linear::{add_scaled, copy, largest, lu, symmetric};
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, sqrt};
 use crate::sensitivity::columns::{row, row_mut};
-use crate::system::{At, Dims, Quantity};
+use crate::system::{At, Dims, Quantity, Units};
 
 /// Refinements of the solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 4;
@@ -62,6 +63,8 @@ pub(crate) struct Jump<'a, S> {
     matrix: &'a mut [S],
     pivots: &'a mut [S],
     compliance: &'a mut [S],
+    /// Powers of two by which rows and columns of the matrix are multiplied.
+    scales: &'a mut [S],
     b: &'a mut [S],
     x: &'a mut [S],
     conditions: (usize, usize),
@@ -134,7 +137,7 @@ pub(crate) const fn len(dims: &Dims, conditions: usize, settings: usize) -> usiz
     let n = nv + rows + c;
     let slopes = 2 * (dims.nq + nv + 1 + dims.sensitivity.parameters);
     let friction = 2 * (nv + rows) + slopes;
-    nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + settings + nv + n * n + 4 * n + friction
+    nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + settings + nv + n * n + 5 * n + friction
 }
 
 impl<'a, S: Scalar> Jump<'a, S> {
@@ -164,6 +167,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
             matrix: pieces.next(n * n)?,
             pivots: pieces.next(n)?,
             compliance: pieces.next(n)?,
+            scales: pieces.next(n)?,
             b: pieces.next(n)?,
             x: pieces.next(n)?,
             conditions: (0, 0),
@@ -343,7 +347,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 *mu = -p;
             }
         }
-        self.check(&dims, t, event, at)
+        self.check(&dims, system.units(), t, event, at)
     }
 
     /// p and q of an impact with friction whose gap is condition `first` of all, from the factors of K.
@@ -523,13 +527,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 *entry = value;
             }
         };
-        for (k, e) in self.compliance.iter_mut().enumerate().take(n) {
-            *e = S::ZERO;
-            if k < nv {
-                continue;
-            }
-            // S_k = Σ_j C_kj²/M_jj
-            let mut scale = 0.0;
+        for k in nv..n {
             for j in 0..nv {
                 let slope = match k - nv {
                     row if row < rows => self.rows.get(j * rows + row),
@@ -538,18 +536,22 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 let slope = slope.copied().unwrap_or(S::ZERO);
                 put(k, j, slope);
                 put(j, k, slope);
-                let mass = self.mass.get(j * nv + j).map_or(0.0, |m| m.real());
-                if mass > 0.0 {
-                    scale += slope.real() * slope.real() / mass;
-                }
             }
-            let scale = if scale > 0.0 && scale.is_finite() { scale } else { 1.0 };
-            *e = S::from_f64(least_part::<S>() * scale);
-            put(k, k, -*e);
         }
         for j in 0..nv {
             for i in 0..nv {
                 put(i, j, self.mass.get(j * nv + i).copied().unwrap_or(S::ZERO));
+            }
+        }
+        // D A D with a small −E
+        let scales = self.scales.get_mut(..n).ok_or(())?;
+        symmetric::scales(n, nv, matrix, |_| None, scales);
+        symmetric::apply(n, scales, matrix);
+        let small = S::from_f64(least_part::<S>());
+        for (k, e) in self.compliance.iter_mut().enumerate().take(n) {
+            *e = if k < nv { S::ZERO } else { small };
+            if let Some(entry) = matrix.get_mut(k * n + k) {
+                *entry -= *e;
             }
         }
         lu::factor(n, matrix, self.pivots).map_err(|_| ())
@@ -560,46 +562,57 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let n = self.unknowns(dims);
         self.x.fill(S::ZERO);
         for _ in 0..REFINEMENTS {
-            for ((x, &b), &e) in self.x.iter_mut().zip(self.b.iter()).zip(self.compliance.iter()).take(n) {
-                *x = b - e * *x;
+            // (D A D − E) x' = D b − E x
+            let known = self.b.iter().zip(self.compliance.iter()).zip(self.scales.iter());
+            for (x, ((&b, &e), &d)) in self.x.iter_mut().zip(known).take(n) {
+                *x = d * b - e * *x;
             }
             let (Some(matrix), Some(x)) = (self.matrix.get(..n * n), self.x.get_mut(..n)) else { return };
             lu::solve(n, matrix, self.pivots, x);
         }
+        symmetric::apply_to(self.scales, self.x);
     }
 
     /// Constraints and conditions hold after the event.
-    fn check(&self, dims: &Dims, t: f64, event: usize, at: At<'_, S>) -> Result<(), StepError> {
+    fn check(
+        &self,
+        dims: &Dims,
+        units: Units<'_>,
+        t: f64,
+        event: usize,
+        at: At<'_, S>,
+    ) -> Result<(), StepError> {
         let failed = |failure| Err(StepError::Event { t, event, failure });
         if let Some(index) = self.d.iter().position(|d| !d.is_finite()) {
             return Err(StepError::NotFinite { t, h: 0.0, quantity: Quantity::Velocity, index });
         }
-        let tolerance = sqrt(S::EPSILON) * largest(self.d).max(largest(at.v)).max(f64::MIN_POSITIVE);
+        // What is left of a row, against its terms: slopes by velocities before and by their changes.
+        let terms = |of: &[S], count: usize, k: usize| {
+            let slopes =
+                of.chunks_exact(count.max(1)).map(move |column| column.get(k).map_or(0.0, |s| s.real()));
+            let parts = slopes.zip(self.d.iter().zip(at.v));
+            parts.fold((0.0, 0.0), |(sum, size), (slope, (d, v))| {
+                let (d, v) = (d.real(), v.real());
+                (sum + slope * d, size + slope.abs() * (d.abs() + v.abs()))
+            })
+        };
+        let value = |from: &[S], k: usize| from.get(k).map_or(0.0, |x| x.real());
         let rows = dims.joint_rows();
+        let of_row = |k: usize| terms(self.rows, rows, k);
+        let largest = (0..rows).map(|k| of_row(k).1 / units.row(k)).fold(0.0, f64::max);
+        let holds = |left: f64, size: f64| left.abs() <= sqrt(S::EPSILON) * size;
         for k in 0..rows {
-            let mut left = self.row_rates.get(k).map_or(0.0, |rate| rate.real());
-            let mut size = 1.0_f64;
-            for (column, d) in self.rows.chunks_exact(rows.max(1)).zip(self.d.iter()) {
-                let slope = column.get(k).map_or(0.0, |slope| slope.real());
-                left += slope * d.real();
-                size = size.max(slope.abs());
-            }
-            if left.abs() > tolerance * size {
+            let ((change, size), rate) = (of_row(k), value(self.row_rates, k));
+            // A row of rounding says nothing.
+            let says = size + rate.abs() > NOTHING * S::EPSILON * largest * units.row(k);
+            if says && !holds(rate + change, size + rate.abs()) {
                 return failed(EventFailure::Contradicts);
             }
         }
-        let (first, end) = self.conditions;
-        let all = self.mu.len();
-        for k in first..end {
-            let value = |from: &[S]| from.get(k).map_or(0.0, |x| x.real());
-            let mut left = value(self.condition_rates) - value(self.targets);
-            let mut size = 1.0_f64;
-            for (column, d) in self.directions.chunks_exact(all.max(1)).zip(self.d.iter()) {
-                let slope = column.get(k).map_or(0.0, |slope| slope.real());
-                left += slope * d.real();
-                size = size.max(slope.abs());
-            }
-            if left.abs() > tolerance * size {
+        for k in self.conditions.0..self.conditions.1 {
+            let (change, size) = terms(self.directions, self.mu.len(), k);
+            let (rate, target) = (value(self.condition_rates, k), value(self.targets, k));
+            if !holds(rate - target + change, size + rate.abs() + target.abs()) {
                 return failed(EventFailure::Contradicts);
             }
         }

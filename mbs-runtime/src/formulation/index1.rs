@@ -167,7 +167,10 @@ impl<T: System> System for OnConstraints<T> {
 }
 
 impl<T: ForwardDynamics + ConstraintCorrection> ForwardDynamics for OnConstraints<T> {
-    const CORRECTS_STEPS: bool = true;
+    #[inline(always)]
+    fn corrects_steps(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn forward_dynamics(

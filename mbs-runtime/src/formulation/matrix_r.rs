@@ -130,7 +130,10 @@ impl<M: System> System for MatrixR<'_, M> {
 }
 
 impl<M: ConstrainedDynamics + ConstraintRows> ForwardDynamics for MatrixR<'_, M> {
-    const COMPLETES: bool = true;
+    #[inline(always)]
+    fn completes(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn forward_dynamics(

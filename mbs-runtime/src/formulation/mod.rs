@@ -51,3 +51,4 @@ pub use record::Record;
 pub use run::{ImplicitStep, Node};
 pub use start::{Assembly, StartStatistics};
 pub use state::State;
+pub(crate) use state::depend;

@@ -263,6 +263,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// The error of the step in which `error` happened.
     #[cold]
+    #[cfg_attr(feature = "small", inline(never))]
     pub(crate) fn of(self, error: EvalError) -> StepError {
         error.in_step(self.t, self.h)
     }

@@ -109,6 +109,11 @@ impl<M: Constrained> Work<'_, M> {
         let (used, _) = cut_mut("pivots", self.pivots, rows + nq).map_err(fail)?;
         self.statistics.rank = rank(nq, dense, used, sqrt(M::S::EPSILON)).map_err(fail)?.rank;
         self.statistics.rows = self.active.iter().filter(|active| **active != M::S::ZERO).count();
+        if cfg!(feature = "independent") && self.statistics.rank < self.statistics.rows {
+            let what =
+                "constraints depend on each other here: build the runtime without its feature `independent`";
+            return Err(StepError::Unsupported { what });
+        }
         Ok(())
     }
 
@@ -171,7 +176,7 @@ impl<M: Constrained> Work<'_, M> {
         let (zdd, lambda) = cut("x", self.x, nq)?;
         copy(self.zdd, zdd);
         copy(self.lambda, lambda);
-        if self.statistics.rank < self.statistics.rows {
+        if !cfg!(feature = "independent") && self.statistics.rank < self.statistics.rows {
             let (system, dense, pivots) = (self.system, &*self.dense, &*self.pivots);
             least_norm(nq, blocks.compliance, self.lambda, self.phi, self.x, |x| {
                 weigh(system, root, x);

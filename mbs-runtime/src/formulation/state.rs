@@ -105,9 +105,21 @@ impl<'a, S: Scalar> State<'a, S> {
         let masked = active.contains(&S::ZERO);
         (
             Moving { t, now: Kinematics { z, zd, zdd, a }, lambda, tangent },
-            Rows { active: masked.then_some(&*active), scale, penalty, redundant: *redundant != S::ZERO },
+            Rows {
+                active: masked.then_some(&*active),
+                scale,
+                penalty,
+                redundant: depend(*redundant != S::ZERO),
+            },
         )
     }
+}
+
+/// Whether rows depend on each other, by what was noted at the start. With the feature `independent` never, as the compiler sees: the start has
+/// refused such rows.
+#[inline(always)]
+pub(crate) const fn depend(noted: bool) -> bool {
+    !cfg!(feature = "independent") && noted
 }
 
 /// What a step moves.

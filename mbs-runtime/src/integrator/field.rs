@@ -124,7 +124,7 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
 
     #[inline(always)]
     fn prepare_step(&mut self, t: M::S, y: &[M::S]) -> Result<(), EvalError> {
-        if !M::COMPLETES {
+        if !self.system.completes() {
             return Ok(());
         }
         let at = At::of_state(&self.dims, t, y, self.inputs.at_node(t))?;
@@ -136,7 +136,7 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
         let mut w = &mut *self.w;
         let mut y = y;
-        if M::COMPLETES {
+        if self.system.completes() {
             let (stage, rest) = cut_mut("w", w, self.dims.state())?;
             super::copy(stage, y);
             complete(self.system, &self.dims, t, u, rest, stage)?;
@@ -191,14 +191,14 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     #[inline(always)]
     fn finish(&mut self, t: M::S, y: &mut [M::S]) -> Result<(), EvalError> {
         renormalise(self.system, y);
-        if M::CORRECTS_STEPS {
+        if self.system.corrects_steps() {
             let u = self.inputs.during_step(t, M::S::ONE);
             let wrong = EvalError::Length { what: "y", expected: self.dims.state(), found: y.len() };
             let (z, rest) = y.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
             let (v, x) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
             self.system.correct_step(t, u, self.w, z, v, x)?;
         }
-        if M::COMPLETES {
+        if self.system.completes() {
             let u = self.inputs.during_step(t, M::S::ONE);
             complete(self.system, &self.dims, t, u, self.w, y)?;
         }

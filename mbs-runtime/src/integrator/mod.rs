@@ -118,6 +118,7 @@ impl<S: Scalar> Span<S> {
 }
 
 /// A setting that must be positive and finite.
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64, StepError> {
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(StepError::Setting { what, value }) }
 }

@@ -5,6 +5,7 @@
 //! | [`lu`] | dense LU with partial pivoting |
 //! | [`rank`] | which rows of a matrix are independent |
 //! | [`blocks`] | the parts of a system's leading matrix, and products with them |
+//! | `symmetric` | scales of a symmetric matrix whose rows have units of their own |
 //! | `leading` | factors of the leading matrix: the system's static order, and the dense one where that fails |
 
 pub mod blocks;
@@ -12,6 +13,7 @@ pub mod lu;
 pub mod rank;
 
 pub(crate) mod leading;
+pub(crate) mod symmetric;
 
 pub(crate) use leading::Leading;
 

@@ -66,8 +66,8 @@ pub(crate) const fn scratch_len(dims: &Dims, corrects: bool, completes: bool, im
 }
 
 /// The same for given dynamics.
-pub(crate) fn scratch_len_of<D: JointDynamics>(dims: &Dims) -> usize {
-    scratch_len(dims, D::CORRECTS_STEPS, D::COMPLETES, D::SOLVES_STAGES)
+pub(crate) fn scratch_len_of<D: JointDynamics>(system: &D, dims: &Dims) -> usize {
+    scratch_len(dims, system.corrects_steps(), system.completes(), system.solves_stages())
 }
 
 /// The augmented field.
@@ -182,23 +182,27 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             changes: pieces.next(objective_rows(&dims) * p)?,
             column: pieces.next(dims.nv + rows)?,
             objectives: pieces.next(lists.joint_integrands + lists.joint_terminals)?,
-            correction: match D::CORRECTS_STEPS {
+            correction: match system.corrects_steps() {
                 true => Correction::new(&dims, p, pieces)?,
                 false => Correction::none(),
             },
-            solved: match D::SOLVES_STAGES {
+            solved: match system.solves_stages() {
                 true => StageMatrix::new(&dims, p, pieces)?,
                 false => StageMatrix::none(),
             },
-            iterated: match D::SOLVES_STAGES {
+            iterated: match system.solves_stages() {
                 true => StageTangent::new(&dims, 1, pieces)?,
                 false => StageTangent::none(),
             },
-            completion: match D::COMPLETES {
+            completion: match system.completes() {
                 true => Completion::new(&dims, p, pieces)?,
                 false => Completion::none(),
             },
-            stage: pieces.next(if D::COMPLETES { dims.state() + (dims.nq + dims.nv) * p } else { 0 })?,
+            stage: pieces.next(if system.completes() {
+                dims.state() + (dims.nq + dims.nv) * p
+            } else {
+                0
+            })?,
             spare: pieces.next(redundancy::len(&dims))?,
             w: pieces.next(dims.workspace)?,
         };
@@ -435,7 +439,7 @@ where
     }
 
     fn prepare_step(&mut self, t: D::S, y: &[D::S]) -> Result<(), EvalError> {
-        if !D::COMPLETES {
+        if !self.tangent.system.completes() {
             return Ok(());
         }
         let u = self.inputs.at_node(t);
@@ -444,7 +448,7 @@ where
     }
 
     fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
-        if !D::COMPLETES {
+        if !self.tangent.system.completes() {
             return self.rate_at(t, c, y, yd);
         }
         self.set_clock(D::S::from_f64(c));
@@ -532,12 +536,12 @@ where
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
         self.normalise(y)?;
         self.set_clock(D::S::ONE);
-        if D::CORRECTS_STEPS {
+        if self.tangent.system.corrects_steps() {
             let u = self.inputs.during_step(t, D::S::ONE);
             let parts = PartsMut::of(&self.tangent.dims, y)?;
             self.tangent.correct(t, u, parts)?;
         }
-        if D::COMPLETES {
+        if self.tangent.system.completes() {
             let u = self.inputs.during_step(t, D::S::ONE);
             let parts = PartsMut::of(&self.tangent.dims, y)?;
             self.tangent.complete(t, u, parts)?;

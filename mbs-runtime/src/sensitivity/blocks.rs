@@ -95,7 +95,7 @@ impl<S: Scalar> Reader<S> for Product<'_, S> {
         (part, factor, values): Block<'_, S>,
     ) -> Result<(), EvalError> {
         let (_, y) = cut_mut("rows", self.y, row * self.columns)?;
-        add_products(places, self.columns, [(factor, values, part.of(self.x))], y);
+        add_products(places, self.columns, [(factor, values, part.of(self.x))], y)?;
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl<S: Scalar> Reader<S> for Product<'_, S> {
     ) -> Result<(), EvalError> {
         let (_, y) = cut_mut("rows", self.y, row * self.columns)?;
         let terms = [(factor, values, part.of(self.x)), (second_factor, second_values, second.of(self.x))];
-        add_products(places, self.columns, terms, y);
+        add_products(places, self.columns, terms, y)?;
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl<S: Scalar> Reader<S> for Product<'_, S> {
         values: &[S],
     ) -> Result<(), EvalError> {
         let (_, y) = cut_mut("rows", self.y, row * self.columns)?;
-        subtract_parameters(places, values, -factor, self.columns, self.directions, y);
+        subtract_parameters(places, values, -factor, self.columns, self.directions, y)?;
         Ok(())
     }
 }
@@ -143,7 +143,7 @@ impl<S: Scalar> Reader<S> for TransposedProduct<'_, S> {
         (part, factor, values): Block<'_, S>,
     ) -> Result<(), EvalError> {
         let (_, y) = cut("rows", self.y, row * self.columns)?;
-        add_transposed(places, values, factor, self.columns, y, part.of_mut(&mut self.x));
+        add_transposed(places, values, factor, self.columns, y, part.of_mut(&mut self.x))?;
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl<S: Scalar> Reader<S> for TransposedProduct<'_, S> {
         values: &[S],
     ) -> Result<(), EvalError> {
         let (_, y) = cut("rows", self.y, row * self.columns)?;
-        add_transposed(places, values, factor, self.columns, y, self.rho);
+        add_transposed(places, values, factor, self.columns, y, self.rho)?;
         Ok(())
     }
 }

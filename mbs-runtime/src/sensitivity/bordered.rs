@@ -17,6 +17,7 @@ use super::residual::{Lowers, ROUNDING, Residual, sum_sizes};
 use crate::StepError;
 use crate::constrained::Constrained;
 use crate::error::EvalError;
+use crate::formulation::depend;
 use crate::linear::blocks::{Blocks, NOTHING, holonomic_rows};
 use crate::linear::{Leading, add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
@@ -123,7 +124,7 @@ impl<'a, M: Constrained> Bordered<'a, M> {
     /// Whether the factors are those of the matrix itself, but for rounding.
     #[inline(always)]
     fn is_exact(&self) -> bool {
-        self.lower.is_none() && !self.redundant
+        self.lower.is_none() && !depend(self.redundant)
     }
 
     /// Into `x`: solutions for the columns of `b`.
@@ -181,7 +182,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
         sums_of_rows(self.columns, self.b, residual);
         sums_of_rows(self.columns, x, column);
         sum_sizes(&dims, &pattern, &blocks, self.transposed, self.active, column, residual, sizes)?;
-        if self.bordered.redundant {
+        if depend(self.bordered.redundant) {
             add_noise(&dims, self.system.units(), noise, sizes)?;
         }
         let limit = ROUNDING * M::S::EPSILON;
@@ -245,7 +246,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
             let dense = self.bordered.leading.uses_dense();
             let (left, equation, column) = self.worst(true)?;
             // No other factors make less than rounding.
-            if left <= ROUNDING || (left <= LOST && (self.bordered.redundant || dense)) {
+            if left <= ROUNDING || (left <= LOST && (depend(self.bordered.redundant) || dense)) {
                 return Ok(());
             }
             if dense {
@@ -255,7 +256,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
             previous = f64::INFINITY;
         }
         let (left, equation, column) = self.worst(true)?;
-        if left <= LOST && self.bordered.redundant {
+        if left <= LOST && depend(self.bordered.redundant) {
             Ok(())
         } else {
             Err(Unsolved::Left { equation, column })
@@ -285,7 +286,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
     /// what has cancelled before counts where rows depend on each other, and what rounding of the other equations leaves of a row: a
     /// limit for what must be taken as it is, not for what refinement could still mend.
     fn worst(&mut self, judged: bool) -> Result<(f64, usize, usize), EvalError> {
-        let noise = judged && self.bordered.redundant;
+        let noise = judged && depend(self.bordered.redundant);
         if judged {
             self.spread_rounding()?;
         }
@@ -302,7 +303,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
             let says = i < nq || size.real() > nothing * unit || !size.is_finite();
             let size = if noise { size.real() + before.real() + cancelled * unit } else { size.real() };
             let size = if judged && i >= nq { size + spread.real() } else { size };
-            if !says && self.bordered.redundant {
+            if !says && depend(self.bordered.redundant) {
                 continue;
             }
             for (k, r) in row.iter().enumerate() {

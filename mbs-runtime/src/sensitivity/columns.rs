@@ -2,9 +2,10 @@
 //! product runs along the parameters.
 //!
 //! Products are few small functions over blocks of up to eight columns, the same for all models: sums stay in registers, and the
-//! code of a differentiated step stays small. A place outside of its matrix is passed over, never a panic.
+//! code of a differentiated step stays small. A place outside of its matrix is passed over, never a panic; a list with fewer values than places is an error.
 
 use super::derivatives::Places;
+use crate::error::EvalError;
 use crate::linear::add_scaled;
 use crate::scalar::Scalar;
 
@@ -30,13 +31,17 @@ pub(crate) fn add_products<S: Scalar, const T: usize>(
     columns: usize,
     terms: [Term<'_, S>; T],
     y: &mut [S],
-) {
+) -> Result<(), EvalError> {
     // A call that does nothing is a call still.
     if places.is_empty() {
-        return;
+        return Ok(());
+    }
+    for (_, values, _) in &terms {
+        check(places, values)?;
     }
     if cfg!(feature = "small") {
-        return add_rows(places, columns, &terms, y);
+        add_rows(places, columns, &terms, y);
+        return Ok(());
     }
     match columns {
         0 => {}
@@ -50,6 +55,14 @@ pub(crate) fn add_products<S: Scalar, const T: usize>(
         8 => add_whole::<S, 8, T>(places, &terms, y),
         _ => add_blocks(places, columns, &terms, y),
     }
+    Ok(())
+}
+
+/// A list that is too short is no product with fewer terms.
+#[inline(always)]
+fn check<S>(places: Places<'_>, values: &[S]) -> Result<(), EvalError> {
+    let (expected, found) = (places.len(), values.len());
+    if found < expected { Err(EvalError::Length { what: "derivatives", expected, found }) } else { Ok(()) }
 }
 
 /// Any number of columns and terms: slower, one function for all, the same sums in the same order.
@@ -72,7 +85,7 @@ fn add_whole<S: Scalar, const L: usize, const T: usize>(
     terms: &[Term<'_, S>; T],
     y: &mut [S],
 ) {
-    // Lengths that are equal need no comparison in the loop; a list that is too short says nothing.
+    // Lengths that are equal need no comparison in the loop.
     if terms.iter().any(|(_, values, _)| values.len() < places.len()) {
         return;
     }
@@ -175,8 +188,14 @@ fn store<S: Scalar, const L: usize>(y: &mut [S], i: u32, columns: usize, first: 
 
 /// Y = Y + B X for the matrix B with `values` at `places`.
 #[inline(always)]
-pub(crate) fn add_product<S: Scalar>(places: Places<'_>, values: &[S], columns: usize, x: &[S], y: &mut [S]) {
-    add_products(places, columns, [(S::ONE, values, x)], y);
+pub(crate) fn add_product<S: Scalar>(
+    places: Places<'_>,
+    values: &[S],
+    columns: usize,
+    x: &[S],
+    y: &mut [S],
+) -> Result<(), EvalError> {
+    add_products(places, columns, [(S::ONE, values, x)], y)
 }
 
 /// Y = Y − B X
@@ -187,8 +206,8 @@ pub(crate) fn subtract_product<S: Scalar>(
     columns: usize,
     x: &[S],
     y: &mut [S],
-) {
-    add_products(places, columns, [(-S::ONE, values, x)], y);
+) -> Result<(), EvalError> {
+    add_products(places, columns, [(-S::ONE, values, x)], y)
 }
 
 /// Y = Y + a Bᵀ X
@@ -200,12 +219,14 @@ pub(crate) fn add_transposed<S: Scalar>(
     columns: usize,
     x: &[S],
     y: &mut [S],
-) {
+) -> Result<(), EvalError> {
     if places.is_empty() {
-        return;
+        return Ok(());
     }
+    check(places, values)?;
     if cfg!(feature = "small") {
-        return add_transposed_rows(places, values, a, columns, x, y);
+        add_transposed_rows(places, values, a, columns, x, y);
+        return Ok(());
     }
     match columns {
         1 => add_transposed_whole::<S, 1>(places, values, a, x, y),
@@ -218,6 +239,7 @@ pub(crate) fn add_transposed<S: Scalar>(
         8 => add_transposed_whole::<S, 8>(places, values, a, x, y),
         _ => add_transposed_rows(places, values, a, columns, x, y),
     }
+    Ok(())
 }
 
 /// All columns, L of them.
@@ -274,14 +296,16 @@ pub(crate) fn subtract_parameters<S: Scalar>(
     columns: usize,
     directions: Directions<'_, S>,
     y: &mut [S],
-) {
+) -> Result<(), EvalError> {
     if places.is_empty() {
-        return;
+        return Ok(());
     }
+    check(places, values)?;
     match directions {
         Directions::Each => subtract_entries(places, values, a, columns, y),
-        Directions::Along(rho) => add_products(places, columns, [(-a, values, rho)], y),
+        Directions::Along(rho) => return add_products(places, columns, [(-a, values, rho)], y),
     }
+    Ok(())
 }
 
 /// Y = Y − a B

@@ -19,22 +19,26 @@
 //! c is linear in vd: differences of lists give each term alone, see [`RowLists`].
 
 use super::blocks::{Product, Reader, TransposedProduct};
-use super::columns::{Directions, subtract_product};
+use super::columns::{Directions, scale, subtract_product};
 use super::derivatives::{JointPlaces, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
 use super::joint_values::{JointValues, THETA, V};
-use super::row_lists::RowLists;
+use super::row_lists::{RowLists, gain};
 use crate::constrained::{Stabilisation, by_columns};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, rates, tangents};
 use crate::formulation::compliance::least_part;
-use crate::linear::{add_scaled, copy, lu};
+use crate::linear::{add_scaled, all_finite, copy, largest, lu, symmetric};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
 
-/// Refinements of each solution; each leaves about 1e−9 of the error.
-const REFINEMENTS: usize = 3;
+/// Refinements of a solution, at most; each leaves about 1e−9 of the error of independent rows.
+const REFINEMENTS: usize = 10;
+/// Refinements that shrink a residual by less than this are of no use.
+const STAGNANT: f64 = 0.5;
+/// What may be left of a residual then, in natural scales of the matrix and of the solution.
+const LEFT: f64 = 1e-6;
 
 /// Memory for it.
 pub(crate) struct Correction<'a, S> {
@@ -42,6 +46,8 @@ pub(crate) struct Correction<'a, S> {
     dense: &'a mut [S],
     lu: &'a mut [S],
     pivots: &'a mut [S],
+    /// Powers of two by which rows and columns of the matrix are multiplied.
+    scales: &'a mut [S],
     /// dθ or dv, σ, and one column.
     change: &'a mut [S],
     sigma: &'a mut [S],
@@ -64,7 +70,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
     /// Its length, for this many columns.
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         let (n, p) = (dims.nv + dims.joint_rows(), if columns > 0 { columns } else { 1 });
-        RowLists::<S>::len(dims) + 2 * n * n + 4 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p
+        RowLists::<S>::len(dims) + 2 * n * n + 5 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p
     }
 
     /// Takes its memory from `pieces`.
@@ -75,6 +81,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             dense: pieces.next(n * n)?,
             lu: pieces.next(n * n)?,
             pivots: pieces.next(n)?,
+            scales: pieces.next(n)?,
             change: pieces.next(dims.nv)?,
             sigma: pieces.next(n)?,
             column: pieces.next(2 * n)?,
@@ -93,6 +100,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             dense: &mut [],
             lu: &mut [],
             pivots: &mut [],
+            scales: &mut [],
             change: &mut [],
             sigma: &mut [],
             column: &mut [],
@@ -174,36 +182,37 @@ impl<'a, S: Scalar> Correction<'a, S> {
                 put(nv + k, nv + k, -S::ONE);
             }
         }
-        // E_k is a small part of Σ B_kj²/M_jj over what has inertia; of the largest where nothing has.
+        // D A D with a small −E, which keeps dependent rows solvable
+        // Normalisation rows stand between those of the joint form.
+        let place = |k: usize| if k < dims.n_holonomic { k } else { k + dims.n_normalisation };
+        let units = model.units();
+        symmetric::scales(n, nv, self.dense, |k| Some(units.row(place(k))), self.scales);
+        symmetric::apply(n, self.scales, self.dense);
         copy(self.lu, self.dense);
-        let entry = |i: usize, j: usize| self.dense.get(j * n + i).map_or(0.0, |entry| entry.real());
-        let reached = |k: usize| {
-            let terms = (0..nv).map(|j| entry(nv + k, j) * entry(nv + k, j) / entry(j, j));
-            terms.filter(|term| *term > 0.0 && term.is_finite()).sum::<f64>()
-        };
-        let largest = (0..dims.joint_rows()).map(reached).fold(0.0, f64::max);
-        let others = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
-        for k in 0..dims.joint_rows() {
-            let scale = Some(reached(k)).filter(|scale| *scale > 0.0 && scale.is_finite()).unwrap_or(others);
-            if let Some(entry) = self.lu.get_mut((nv + k) * n + nv + k).filter(|entry| **entry == S::ZERO) {
-                *entry = S::from_f64(-least_part::<S>() * scale);
+        for k in nv..n {
+            if let Some(entry) = self.lu.get_mut(k * n + k).filter(|entry| **entry == S::ZERO) {
+                *entry = S::from_f64(-least_part::<S>());
             }
         }
         lu::factor(n, self.lu, self.pivots).map_err(|column| {
-            let (quantity, index) =
-                if column < nv { (Quantity::Velocity, column) } else { (Quantity::Holonomic, column - nv) };
+            let (quantity, index) = quantity_of(dims, column);
             EvalError::SingularLeading { quantity, index }
         })?;
 
         // M x + Bᵀ σ = −M dθ, B x = 0
         let (b, _) = cut_mut("b", self.b, n)?;
         b.fill(S::ZERO);
-        subtract_product(places.tangent, base.mass, 1, self.change, b);
+        subtract_product(places.tangent, base.mass, 1, self.change, b)?;
         self.solve(dims, 1)?;
         copy(self.sigma, cut("x", self.x, nv)?.1);
-        let (sigma, _) = cut("sigma", self.sigma, dims.joint_rows())?;
+        // Multiplied so that nothing of the list at vd = 0 is left in the sum.
+        let ((change, _), (sigma, _)) =
+            (cut_mut("column", self.column, nv)?, cut_mut("sigma", self.sigma, dims.joint_rows())?);
+        copy(change, self.change);
+        scale(change, gain());
+        scale(sigma, gain());
         let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
-        model.joint_linearise(at, self.change, sigma, exact, w, self.rows.other, self.rows.factors)
+        model.joint_linearise(at, change, sigma, exact, w, self.rows.other, self.rows.factors)
     }
 
     fn right_hand_side(
@@ -282,24 +291,58 @@ impl<'a, S: Scalar> Correction<'a, S> {
     /// x from b, refined; the matrix without E.
     fn solve(&mut self, dims: &Dims, columns: usize) -> Result<(), EvalError> {
         let n = dims.nv + dims.joint_rows();
-        let ((b, _), (x, _)) = (cut("b", self.b, n * columns)?, cut_mut("x", self.x, n * columns)?);
+        let ((b, _), (x, _)) = (cut_mut("b", self.b, n * columns)?, cut_mut("x", self.x, n * columns)?);
         let (residual, _) = cut_mut("residual", self.residual, n * columns)?;
         let (column, _) = cut_mut("column", self.column, n)?;
+        // D A D (D⁻¹ x) = D b
+        scale_rows(self.scales, columns, b);
         x.fill(S::ZERO);
-        for _ in 0..=REFINEMENTS {
-            copy(residual, b);
-            for (j, entries) in self.dense.chunks_exact(n.max(1)).enumerate() {
-                for (i, &entry) in entries.iter().enumerate() {
-                    subtract_product(&[(i as u32, j as u32)], &[entry], columns, x, residual);
-                }
-            }
+        copy(residual, b);
+        let mut left = f64::INFINITY;
+        for round in 1..=REFINEMENTS {
             by_columns(columns, column, residual, |x| {
                 lu::solve(n, self.lu, self.pivots, x);
                 Ok(())
             })?;
             add_scaled(x, S::ONE, residual);
+            copy(residual, b);
+            for (j, entries) in self.dense.chunks_exact(n.max(1)).enumerate() {
+                for (i, &entry) in entries.iter().enumerate().filter(|(_, entry)| **entry != S::ZERO) {
+                    subtract_product(&[(i as u32, j as u32)], &[entry], columns, x, residual)?;
+                }
+            }
+            let now = largest(residual);
+            // Not less, so that what is not a number ends it, too. Imaginary parts, which are not looked at, have had two.
+            let stagnant = !(now > 0.0 && now < STAGNANT * left);
+            left = now;
+            if stagnant && round > 2 {
+                break;
+            }
         }
+        let solved = left <= LEFT * largest(x).max(largest(b));
+        if !solved || !all_finite(residual) {
+            let is_left = |r: &S| r.real().abs() >= left || !r.is_finite();
+            let worst = residual.iter().position(is_left).unwrap_or(0) / columns.max(1);
+            let (quantity, index) = quantity_of(dims, worst);
+            return Err(EvalError::SingularLeading { quantity, index });
+        }
+        scale_rows(self.scales, columns, x);
         Ok(())
+    }
+}
+
+/// D x
+fn scale_rows<S: Scalar>(d: &[S], columns: usize, x: &mut [S]) {
+    for (row, &d) in x.chunks_exact_mut(columns.max(1)).zip(d) {
+        scale(row, d);
+    }
+}
+
+/// What an equation belongs to.
+fn quantity_of(dims: &Dims, equation: usize) -> (Quantity, usize) {
+    match equation.checked_sub(dims.nv) {
+        None => (Quantity::Velocity, equation),
+        Some(row) => (Quantity::Holonomic, row),
     }
 }
 
@@ -312,17 +355,18 @@ fn read_lists<S: Scalar>(
     reader: &mut impl Reader<S>,
 ) -> Result<(), EvalError> {
     let (base, other) = (JointValues::of(places, lists.base)?, JointValues::of(places, lists.other)?);
-    let (top, rows, one, minus) = (0, dims.nv, S::ONE, -S::ONE);
+    let (top, rows, minus) = (0, dims.nv, -S::ONE);
+    let part = S::ONE / gain();
     // −((M dv + Bᵀσ)_θ θ_ρ + (M dv + Bᵀσ)_ρ)
-    let terms = [(THETA, minus, other.force_theta), (THETA, one, base.force_theta)];
+    let terms = [(THETA, -part, other.force_theta), (THETA, part, base.force_theta)];
     reader.blocks(top, places.tangent, terms)?;
-    reader.parameters(top, places.force, minus, other.force_rho)?;
-    reader.parameters(top, places.force, one, base.force_rho)?;
+    reader.parameters(top, places.force, -part, other.force_rho)?;
+    reader.parameters(top, places.force, part, base.force_rho)?;
     // −((B dv)_θ θ_ρ + (B dv)_ρ)
-    let terms = [(THETA, minus, other.rows_theta), (THETA, one, base.rows_theta)];
+    let terms = [(THETA, -part, other.rows_theta), (THETA, part, base.rows_theta)];
     reader.blocks(rows, places.rows, terms)?;
-    reader.parameters(rows, places.row, minus, other.rows_rho)?;
-    reader.parameters(rows, places.row, one, base.rows_rho)?;
+    reader.parameters(rows, places.row, -part, other.rows_rho)?;
+    reader.parameters(rows, places.row, part, base.rows_rho)?;
     match which {
         // −(Φ_v θ_ρ + Φ_ρ)
         Which::Positions => {

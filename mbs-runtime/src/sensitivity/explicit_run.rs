@@ -204,7 +204,7 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
     fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         let dims = along(system, columns);
         let n = augmented::len(&dims);
-        n + T::memory_len(n) + augmented::scratch_len_of::<D>(&dims)
+        n + T::memory_len(n) + augmented::scratch_len_of(system, &dims)
     }
 
     fn run_along<D, I, O>(
@@ -247,7 +247,7 @@ impl<T: Controlled> DifferentiableIntegrator for Differentiated<Adaptive<T>> {
     fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         let dims = along(system, columns);
         let n = augmented::len(&dims);
-        n + T::memory_len(n) + augmented::scratch_len_of::<D>(&dims)
+        n + T::memory_len(n) + augmented::scratch_len_of(system, &dims)
     }
 
     fn run_along<D, I, O>(

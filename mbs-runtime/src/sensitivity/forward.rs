@@ -10,6 +10,7 @@ use super::state::{Parts, StateDerivatives};
 use super::step::{Enforcement, LinearisedStep, max_columns};
 use super::values::{MotionValues, ProjectionValues};
 use crate::error::{EvalError, StepError};
+use crate::formulation::depend;
 use crate::formulation::newton::Failure;
 use crate::linear::blocks::{holonomic_rows, row, unknown};
 use crate::linear::{add_scaled, copy};
@@ -63,7 +64,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             self.stage(Stage::Rates, columns, directions, &mut end)?;
             self.stage(Stage::Accelerations, columns, directions, &mut end)?;
         }
-        if self.least_norm {
+        if depend(self.least_norm) {
             self.least_norm(columns, directions, &mut end).map_err(fail)?;
         }
         if !self.formulas.keeps_acceleration {
@@ -94,7 +95,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             zero_inactive_rows(active, columns, rows);
         }
         // Nobody asks where factors are trusted.
-        if self.redundant && !(self.trusts(stage) && self.active.is_none()) {
+        if depend(self.redundant) && !(self.trusts(stage) && self.active.is_none()) {
             self.measure(stage, end).map_err(fail)?;
         }
         let named = matches!(directions, Directions::Each);

@@ -17,13 +17,22 @@ pub trait JointDynamics: System {
     type Model: JointSensitivities<S = Self::S>;
 
     /// Whether [`JointDynamics::correct`] does anything.
-    const CORRECTS_STEPS: bool = false;
+    #[inline(always)]
+    fn corrects_steps(&self) -> bool {
+        false
+    }
 
     /// Whether implicit methods step it: [`Stiff`](super::Stiff).
-    const SOLVES_STAGES: bool = false;
+    #[inline(always)]
+    fn solves_stages(&self) -> bool {
+        false
+    }
 
     /// Whether [`JointDynamics::prepare_step`] and [`JointDynamics::complete`] do anything.
-    const COMPLETES: bool = false;
+    #[inline(always)]
+    fn completes(&self) -> bool {
+        false
+    }
 
     /// The model.
     fn model(&self) -> &Self::Model;
@@ -150,7 +159,10 @@ impl<M: ConstrainedDynamics + JointSensitivities> JointDynamics for Index1<'_, M
 impl<M: ConstrainedDynamics + ConstraintRows + JointSensitivities> JointDynamics for MatrixR<'_, M> {
     type Model = M;
 
-    const COMPLETES: bool = true;
+    #[inline(always)]
+    fn completes(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn model(&self) -> &M {
@@ -200,7 +212,10 @@ impl<M: ConstrainedDynamics + ConstraintRows + JointSensitivities> JointDynamics
 impl<T: JointDynamics + ConstraintCorrection> JointDynamics for OnConstraints<T> {
     type Model = T::Model;
 
-    const CORRECTS_STEPS: bool = true;
+    #[inline(always)]
+    fn corrects_steps(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn model(&self) -> &T::Model {

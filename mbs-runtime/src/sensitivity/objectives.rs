@@ -208,7 +208,7 @@ fn add_partials<S: Scalar>(
     gradient: &mut [S],
 ) -> Result<(), EvalError> {
     let (x, _) = cut("derivatives", derivatives, states * columns)?;
-    add_products(places, columns, [(S::ONE, partial, x)], gradient);
+    add_products(places, columns, [(S::ONE, partial, x)], gradient)?;
     for (i, k, value) in by_parameters(states, places, partial) {
         let Some(gradient) = row_mut(gradient, i, columns) else { continue };
         match directions {
@@ -269,7 +269,7 @@ impl<S: Scalar> Weighed<'_, S> {
         }
         add_scaled(self.objectives, q, plain);
         let (bar, _) = cut_mut("bar", self.bar, states * self.columns)?;
-        add_transposed(places, partial, q, self.columns, self.weights, bar);
+        add_transposed(places, partial, q, self.columns, self.weights, bar)?;
         for (index, k, value) in by_parameters(states, places, partial) {
             let (to, weights) = (row_mut(self.rho, k, self.columns), row(self.weights, index, self.columns));
             if let (Some(to), Some(weights)) = (to, weights) {
@@ -306,7 +306,7 @@ impl<S: Scalar> Along<'_, S> {
         }
         add_scaled(self.objectives, q, plain);
         let (x, _) = cut("x", self.x, states * self.columns)?;
-        add_products(places, self.columns, [(q, partial, x)], self.changes);
+        add_products(places, self.columns, [(q, partial, x)], self.changes)?;
         for (index, k, value) in by_parameters(states, places, partial) {
             let (from, to) = (row(self.rho, k, self.columns), row_mut(self.changes, index, self.columns));
             if let (Some(from), Some(to)) = (from, to) {

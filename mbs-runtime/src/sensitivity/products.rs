@@ -155,7 +155,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     fn add_momentum(&mut self, columns: usize, to: &mut [M::S]) -> Result<(), EvalError> {
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let blocks = Blocks::of(&dims, &pattern, self.projection.leading.matrix)?;
-        add_product(pattern.tangent, blocks.tangent, columns, self.x, to);
+        add_product(pattern.tangent, blocks.tangent, columns, self.x, to)?;
         Ok(())
     }
 }

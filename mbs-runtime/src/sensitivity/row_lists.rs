@@ -73,13 +73,13 @@ impl<'a, S: Scalar> RowLists<'a, S> {
         let (vd, lambda) = cut("zero", self.zero, dims.nv)?;
         let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
         model.joint_linearise(at, vd, lambda, exact, w, self.base, self.factors)?;
-        let rate = Stabilisation { rate: S::ONE, ..exact };
+        let rate = Stabilisation { rate: gain(), ..exact };
         model.joint_linearise(at, vd, lambda, rate, w, self.other, self.factors)?;
         let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
         difference(self.jacobian, other.rows_v, base.rows_v);
         difference(self.rates_theta, other.rows_theta, base.rows_theta);
         difference(self.rates_rho, other.rows_rho, base.rows_rho);
-        let value = Stabilisation { value: S::ONE, ..exact };
+        let value = Stabilisation { value: gain(), ..exact };
         model.joint_linearise(at, vd, lambda, value, w, self.other, self.factors)?;
         let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
         difference(self.phi_rho, other.rows_rho, base.rows_rho);
@@ -87,9 +87,17 @@ impl<'a, S: Scalar> RowLists<'a, S> {
     }
 }
 
-/// to = a − b
+/// What a term is multiplied by before it is added to others, from which it is told apart by a difference: so much, that these are its rounding.
+/// With one, what is left in the difference of rates of v² is 1e−16 v², whatever the unit of time.
+pub(crate) fn gain<S: Scalar>() -> S {
+    let bits = 2.0 / S::EPSILON;
+    S::from_f64(bits * bits)
+}
+
+/// to = (a − b)/gain
 fn difference<S: Scalar>(to: &mut [S], a: &[S], b: &[S]) {
+    let part = S::ONE / gain();
     for (to, (&a, &b)) in to.iter_mut().zip(a.iter().zip(b)) {
-        *to = a - b;
+        *to = part * (a - b);
     }
 }

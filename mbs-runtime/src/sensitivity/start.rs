@@ -291,6 +291,11 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 }
             }
         }
+        // A row that positions hardly change is a component of a vector, with its rounding: it is not made larger than half of the digits allow.
+        for (k, size) in self.sizes.iter_mut().enumerate().filter(|(_, size)| size.real() > 0.0) {
+            let least = sqrt(M::S::EPSILON) * self.system.units().row(k);
+            *size = M::S::from_f64(size.real().max(least));
+        }
         Ok(())
     }
 
@@ -467,27 +472,34 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         let one = M::S::ONE;
         match level {
             Level::Position => {
-                subtract_parameters(places.impulse, values.acceleration_impulse_rho, one, columns, each, top);
-                subtract_parameters(places.constraints, motion.constraints, one, columns, each, rows);
+                subtract_parameters(
+                    places.impulse,
+                    values.acceleration_impulse_rho,
+                    one,
+                    columns,
+                    each,
+                    top,
+                )?;
+                subtract_parameters(places.constraints, motion.constraints, one, columns, each, rows)?;
             }
             Level::Velocity => {
-                subtract_parameters(places.impulse, values.velocity_impulse_rho, one, columns, each, top);
-                subtract_product(pattern.tangent, values.velocity_impulse, columns, z, top);
-                subtract_parameters(places.rates, values.rates, one, columns, each, rows);
+                subtract_parameters(places.impulse, values.velocity_impulse_rho, one, columns, each, top)?;
+                subtract_product(pattern.tangent, values.velocity_impulse, columns, z, top)?;
+                subtract_parameters(places.rates, values.rates, one, columns, each, rows)?;
                 let (phi, psi) = cut_mut("b", rows, holonomic_rows(&self.dims) * columns)?;
-                subtract_product(pattern.holonomic, values.rates_z, columns, z, phi);
-                subtract_product(pattern.nonholonomic, values.nonholonomic_z, columns, z, psi);
+                subtract_product(pattern.holonomic, values.rates_z, columns, z, phi)?;
+                subtract_product(pattern.nonholonomic, values.nonholonomic_z, columns, z, psi)?;
             }
             Level::Acceleration => {
-                subtract_parameters(places.accelerations, values.accelerations, one, columns, each, rows);
+                subtract_parameters(places.accelerations, values.accelerations, one, columns, each, rows)?;
                 let (phi, psi) = cut_mut("b", rows, holonomic_rows(&self.dims) * columns)?;
                 // Φdd_zd = 2 Φd_z
                 let terms =
                     [(-one, values.accelerations_z, &**z), (M::S::from_f64(-2.0), values.rates_z, zd)];
-                add_products(pattern.holonomic, columns, terms, phi);
+                add_products(pattern.holonomic, columns, terms, phi)?;
                 let terms =
                     [(-one, values.nonholonomic_rates_z, &**z), (-one, values.nonholonomic_rates_zd, zd)];
-                add_products(pattern.nonholonomic, columns, terms, psi);
+                add_products(pattern.nonholonomic, columns, terms, psi)?;
             }
         }
         let guess = of_level(level, changes);
@@ -500,7 +512,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 *b *= unit;
             }
             let place = [(0, j as u32)];
-            add_product(&place, &[weight(self.system, j) / unit], columns, guess, b);
+            add_product(&place, &[weight(self.system, j) / unit], columns, guess, b)?;
         }
         let holonomic = holonomic_rows(&self.dims);
         for (k, b) in rows.chunks_exact_mut(columns.max(1)).enumerate() {

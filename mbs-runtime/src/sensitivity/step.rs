@@ -50,7 +50,7 @@ use crate::constrained::Stabilisation;
 use crate::error::{EvalError, StepError};
 use crate::formulation::compliance::{write_least, write_negligible};
 use crate::formulation::newton::Failure;
-use crate::formulation::{Ali3p, ImplicitIndex1, ProjectionMatrix, Record};
+use crate::formulation::{Ali3p, ImplicitIndex1, ProjectionMatrix, Record, depend};
 use crate::integrator::Formulas;
 use crate::linear::blocks::{BlocksMut, holonomic_rows};
 use crate::linear::{Leading, copy, leading};
@@ -231,7 +231,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let masked = record.active.contains(&M::S::ZERO);
         let active = pieces.next(rows)?;
         copy(active, record.active);
-        let redundant = *record.redundant != M::S::ZERO;
+        let redundant = depend(*record.redundant != M::S::ZERO);
         let lower = pieces.next(dims.n_matrix)?;
         let lower = match enforcement {
             Enforcement::Positions { .. } => None,
@@ -286,7 +286,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         };
         let failure = step.failure;
         step.evaluate(purpose.kept, record).map_err(|error| failure.of(error))?;
-        if step.least_norm {
+        if depend(step.least_norm) {
             step.differentiate_rows(record)?;
         }
         Ok(step)
@@ -328,7 +328,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         for (entry, (&a, &by_z)) in blocks.nonholonomic_newton.iter_mut().zip(parts) {
             *entry = a + ratio * by_z;
         }
-        write_compliance(record.scale, self.system.units(), self.redundant, blocks.compliance);
+        write_compliance(record.scale, self.system.units(), depend(self.redundant), blocks.compliance);
         if let Some(active) = self.active {
             blocks.mask(&dims, &pattern, active)?;
         }
@@ -338,7 +338,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         self.newton.leading.factor(self.w, false)?;
 
         // Where rows depend on each other E is the one of the step, too: then its matrix can be kept.
-        let kept = kept && self.redundant && self.projected();
+        let kept = kept && depend(self.redundant) && self.projected();
         if (self.projected() || self.least_norm) && !kept {
             let values = MotionValues::of(&pattern, &places, self.lists.motion)?;
             let mut blocks = BlocksMut::of(&dims, &pattern, self.projection.leading.matrix)?;
@@ -346,7 +346,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             copy(blocks.holonomic, values.holonomic);
             copy(blocks.nonholonomic, values.nonholonomic);
             copy(blocks.nonholonomic_newton, values.nonholonomic);
-            write_compliance(record.scale, self.system.units(), self.redundant, blocks.compliance);
+            write_compliance(record.scale, self.system.units(), depend(self.redundant), blocks.compliance);
             if let Some(active) = self.active {
                 blocks.mask(&dims, &pattern, active)?;
             }

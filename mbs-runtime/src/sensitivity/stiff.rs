@@ -66,12 +66,10 @@ impl<D: JointDynamics> Stiff<'_, D> {
     /// They, and the rest of it.
     #[inline(always)]
     fn parts<'w>(&self, dims: &Dims, w: &'w mut [D::S]) -> Result<Kept<'w, D::S>, EvalError> {
-        const {
-            assert!(
-                !D::COMPLETES,
-                "an implicit stage does not know what follows from independent coordinates"
-            )
-        };
+        if self.0.completes() {
+            // An implicit stage does not know what follows from independent coordinates.
+            return Err(EvalError::Absent { bundle: "joint_linearise" });
+        }
         let (expected, found) = (stiff(dims).workspace, w.len());
         let mut pieces = Pieces::named("w", w, expected);
         let short = |_| EvalError::Length { what: "w", expected, found };
@@ -81,7 +79,10 @@ impl<D: JointDynamics> Stiff<'_, D> {
 }
 
 impl<D: JointDynamics> ForwardDynamics for Stiff<'_, D> {
-    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+    #[inline(always)]
+    fn corrects_steps(&self) -> bool {
+        self.0.corrects_steps()
+    }
 
     #[inline(always)]
     fn forward_dynamics(
@@ -131,9 +132,15 @@ impl<D: JointDynamics> ForwardDynamics for Stiff<'_, D> {
 impl<D: JointDynamics> JointDynamics for Stiff<'_, D> {
     type Model = D::Model;
 
-    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+    #[inline(always)]
+    fn corrects_steps(&self) -> bool {
+        self.0.corrects_steps()
+    }
 
-    const SOLVES_STAGES: bool = true;
+    #[inline(always)]
+    fn solves_stages(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn model(&self) -> &D::Model {

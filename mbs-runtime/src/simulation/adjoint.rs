@@ -8,11 +8,12 @@ use core::ops::ControlFlow;
 
 use super::either::Either;
 use super::gradient::{
-    DifferentiableExplicit, DifferentiableMethod, assembled_start_len, named, start_assembled, start_tree,
+    DifferentiableExplicit, DifferentiableMethod, assembled_start_len, gradient_in, memory_len, named,
+    start_assembled, start_tree,
 };
 use super::method::{ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, larger};
-use super::{Array, Differentiable, Error, Settings, Setup, Signals};
-use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule};
+use super::{Array, Cause, Differentiable, Error, Settings, Setup, Signals};
+use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule, pays_from};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
 use crate::formulation::{Assembly, OnConstraints, State};
@@ -81,6 +82,62 @@ where
         error => error,
     })?;
     Ok((named::<M>(&model, values.values())?, statistics))
+}
+
+/// How a gradient is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GradientMethod {
+    /// Forward, with a column for each parameter.
+    Direct,
+    /// Backward, with a column for each objective.
+    Adjoint,
+    /// Whichever is expected to be quicker of those for which the memory suffices.
+    Auto,
+}
+
+/// Objectives of a simulation and their gradient by this method, and what the adjoint took; none if the derivative was direct.
+pub fn gradient_by<M: Differentiable>(
+    setup: &Setup<M>,
+    by: GradientMethod,
+    memory: &mut [M::S],
+) -> Result<(M::Gradient, Option<AdjointStatistics>), Error<M>>
+where
+    M::Method: AdjointMethod<M>,
+{
+    let adjoint = match by {
+        GradientMethod::Direct => false,
+        GradientMethod::Adjoint => true,
+        GradientMethod::Auto => pays(setup, memory.len())?,
+    };
+    if adjoint {
+        match gradient_by_adjoint(setup, memory) {
+            Ok((found, statistics)) => return Ok((found, Some(statistics))),
+            // With step control the memory may turn out to be too little for the adjoint alone.
+            Err(error) => match error.cause() {
+                Cause::Step(StepError::Length { what: "memory", .. })
+                    if by == GradientMethod::Auto && memory.len() >= memory_len::<M>() => {}
+                _ => return Err(error),
+            },
+        }
+    }
+    gradient_in(setup, memory).map(|found| (found, None))
+}
+
+/// Whether the adjoint fits this many numbers and is expected to be quicker, or alone fits.
+fn pays<M: Differentiable>(setup: &Setup<M>, numbers: usize) -> Result<bool, Error<M>>
+where
+    M::Method: AdjointMethod<M>,
+{
+    let Setup { case, parameters, settings } = *setup;
+    let (model, method) = (M::with(case, parameters), M::method(case));
+    let dims = model.dims();
+    let Some(left) = numbers.checked_sub(method.own_len(&model)) else { return Ok(false) };
+    let schedule = match method.schedule(&model, &settings, left) {
+        Err(StepError::Length { what: "memory", .. }) => return Ok(false),
+        schedule => schedule?,
+    };
+    let pays = dims.sensitivity.parameters >= pays_from(dims.n_objectives, schedule.as_ref());
+    Ok(pays || numbers < memory_len::<M>())
 }
 
 pub(super) fn unseen<S>(_: AdjointNode<'_, S>) -> ControlFlow<()> {

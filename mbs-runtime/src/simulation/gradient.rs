@@ -117,11 +117,32 @@ pub fn gradient_with<M: Differentiable>(
 where
     M::Method: DifferentiableMethod<M>,
 {
+    gradient_in(setup, memory.values_mut())
+}
+
+/// Length of the memory of a direct gradient.
+pub(super) const fn memory_len<M: Differentiable>() -> usize
+where
+    M::Method: DifferentiableMethod<M>,
+{
+    size_of::<M::Memory>() / size_of::<M::S>()
+}
+
+/// The same in a slice of at least that length.
+pub(super) fn gradient_in<M: Differentiable>(
+    setup: &Setup<M>,
+    memory: &mut [M::S],
+) -> Result<M::Gradient, Error<M>>
+where
+    M::Method: DifferentiableMethod<M>,
+{
     let Setup { case, parameters, settings } = *setup;
     M::check(case, &parameters)?;
     let model = M::with(case, parameters);
     let mut values = Array::<M::Gradient, M::S>::ZERO;
-    let (mut inputs, memory) = (Signals(&model), memory.values_mut());
+    let mut inputs = Signals(&model);
+    let (expected, found) = (memory_len::<M>(), memory.len());
+    let memory = memory.get_mut(..expected).ok_or(StepError::Length { what: "memory", expected, found })?;
     M::method(case).gradient(&model, &mut inputs, &settings, memory, values.values_mut())?;
     Ok(named::<M>(&model, values.values())?)
 }

@@ -14,7 +14,9 @@ mod independent;
 mod method;
 mod problem;
 
-pub use adjoint::{AdjointExplicit, AdjointMethod, adjoint_memory_len, gradient_by_adjoint};
+pub use adjoint::{
+    AdjointExplicit, AdjointMethod, GradientMethod, adjoint_memory_len, gradient_by, gradient_by_adjoint,
+};
 pub use clock::{Clock, Results, Target};
 pub use either::Either;
 pub use error::{Cause, Condition, Error, ParameterError};

@@ -137,6 +137,27 @@ fn redundant_constraints_change_nothing() {
     assert!(phi < 1e-14 && phid < 1e-14 && phidd < 1e-13, "{phi:e} {phid:e} {phidd:e}");
 }
 
+/// With the feature `independent` such rows are refused by name at the start, and others are not.
+#[cfg(feature = "independent")]
+#[test]
+fn rows_that_depend_on_each_other_are_refused() {
+    let (once, twice) = (Lagrangian::new(PENDULUM), Lagrangian::new(TWICE));
+    system_starts(&once).unwrap();
+    let refused = system_starts(&twice).unwrap_err();
+    assert!(
+        matches!(refused, StepError::Unsupported { what } if what.contains("depend on each other")),
+        "{refused:?}"
+    );
+}
+
+#[cfg(feature = "independent")]
+fn system_starts<const COPIES: usize>(system: &Lagrangian<Pendulum<COPIES>, f64>) -> Result<(), StepError> {
+    let exact = pendulum_motion(&PENDULUM, START);
+    let mut state = system.guess(0.0, &exact[0..2], &exact[2..4]);
+    let mut scratch = vec![0.0; Assembly::scratch_len(&Lagrangian::<Pendulum<COPIES>, f64>::DIMS)];
+    Assembly::DEFAULT.start(system, &mut NoInputs, &mut state, &mut scratch).map(|_| ())
+}
+
 /// Nonholonomic rows and a massless variable [Dopico2018, 4.2].
 #[test]
 fn the_pursuit_has_order_2() {

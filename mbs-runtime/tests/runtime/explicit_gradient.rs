@@ -46,8 +46,12 @@ impl<S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, S, D> {
 }
 
 impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for WithObjectives<'_, S, D> {
-    const CORRECTS_STEPS: bool = <D as JointDynamics>::CORRECTS_STEPS;
-    const COMPLETES: bool = <D as JointDynamics>::COMPLETES;
+    fn corrects_steps(&self) -> bool {
+        JointDynamics::corrects_steps(self.dynamics)
+    }
+    fn completes(&self) -> bool {
+        JointDynamics::completes(self.dynamics)
+    }
 
     fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
         self.dynamics.linearise_stage(At { x: &[], ..at }, alpha, w)

@@ -9,7 +9,11 @@ const BIDIRECTIONAL: [char; 9] = [
 
 /// Checks a module's text; an error says what is wrong, and in which line.
 pub fn check(code: &str, never: &str) -> Result<(), String> {
-    if let Some(c) = code.chars().find(|c| BIDIRECTIONAL.contains(c) || (c.is_control() && *c != '\n')) {
+    let unwanted = |c: &char| match c.is_ascii() {
+        true => c.is_ascii_control() && *c != '\n',
+        false => BIDIRECTIONAL.contains(c) || c.is_control(),
+    };
+    if let Some(c) = code.chars().find(unwanted) {
         return Err(format!("the code contains {c:?}"));
     }
     let bytes = code.as_bytes();
@@ -19,35 +23,38 @@ pub fn check(code: &str, never: &str) -> Result<(), String> {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let skip = if rest.starts_with(b"//") {
-            rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len())
-        } else if rest.starts_with(b"/*") {
-            block_comment(rest).ok_or_else(|| format!("line {}: a comment does not end", line(at)))?
-        } else if rest[0] == b'"' {
-            string(rest).ok_or_else(|| format!("line {}: a string does not end", line(at)))?
-        } else if rest.starts_with(b"r\"") || rest.starts_with(b"r#\"") {
-            return Err(format!("line {}: a raw string, which the generator does not print", line(at)));
-        } else {
-            match rest[0] {
-                b @ (b'(' | b'[' | b'{') => open.push(b),
-                b @ (b')' | b']' | b'}') => {
-                    let matches = match open.pop() {
-                        Some(b'(') => b == b')',
-                        Some(b'[') => b == b']',
-                        Some(_) => b == b'}',
-                        None => false,
-                    };
-                    if !matches {
-                        return Err(format!("line {}: `{}` closes nothing", line(at), char::from(b)));
-                    }
-                }
-                b if !b.is_ascii() => {
-                    return Err(format!("line {}: not ASCII outside of literals", line(at)));
-                }
-                _ => {}
+        // Most bytes begin nothing: they are told by themselves.
+        let skip = match (rest[0], rest.get(1)) {
+            (b'/', Some(b'/')) => rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()),
+            (b'/', Some(b'*')) => {
+                block_comment(rest).ok_or_else(|| format!("line {}: a comment does not end", line(at)))?
             }
-            plain.push(char::from(rest[0]));
-            1
+            (b'"', _) => string(rest).ok_or_else(|| format!("line {}: a string does not end", line(at)))?,
+            (b'r', Some(b'"' | b'#')) if rest.starts_with(b"r\"") || rest.starts_with(b"r#\"") => {
+                return Err(format!("line {}: a raw string, which the generator does not print", line(at)));
+            }
+            (b, _) => {
+                match b {
+                    b'(' | b'[' | b'{' => open.push(b),
+                    b')' | b']' | b'}' => {
+                        let matches = match open.pop() {
+                            Some(b'(') => b == b')',
+                            Some(b'[') => b == b']',
+                            Some(_) => b == b'}',
+                            None => false,
+                        };
+                        if !matches {
+                            return Err(format!("line {}: `{}` closes nothing", line(at), char::from(b)));
+                        }
+                    }
+                    b if !b.is_ascii() => {
+                        return Err(format!("line {}: not ASCII outside of literals", line(at)));
+                    }
+                    _ => {}
+                }
+                plain.push(char::from(b));
+                1
+            }
         };
         at += skip;
     }

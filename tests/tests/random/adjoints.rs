@@ -10,7 +10,7 @@ use mbs_engine::gradient::{self, Found, InputHistory, adjoint, by_end_time, hess
 use mbs_engine::{Interpreted, Signals};
 use mbs_generated::five_bar;
 use mbs_runtime::named::{Fields, Memory};
-use mbs_runtime::simulation::{adjoint_memory_len, gradient_by_adjoint, gradient_with};
+use mbs_runtime::simulation::{GradientMethod, adjoint_memory_len, gradient_by_adjoint, gradient_with};
 use mbs_runtime::{
     AdjointNode, Ali3p, Complex64, DifferentiableIntegrator, Differentiated, Fixed, Gradient, Index1, Inputs,
     JointDerivatives, OnConstraints, Output, Rk4, Scalar, Span, StepError, System,
@@ -523,4 +523,24 @@ fn generated_models_have_adjoints_in_memory_of_the_caller() {
     let mut little = vec![0.0; 100];
     let error = gradient_by_adjoint::<five_bar::Model>(&setup, &mut little).expect_err("too little");
     assert!(format!("{error}").contains("memory"), "{error}");
+    // The choice: five parameters and three objectives pay for the adjoint as long as no step is made again.
+    let direct_len = five_bar::GradientMemory::ZERO.len();
+    assert_eq!(five_bar::GRADIENT_METHOD, GradientMethod::Direct);
+    for (method, numbers, backward) in [
+        (GradientMethod::Direct, direct_len, false),
+        (GradientMethod::Adjoint, all, true),
+        (GradientMethod::Auto, all, true),
+        (GradientMethod::Auto, all / 2, false),
+        (GradientMethod::Auto, direct_len, false),
+    ] {
+        let mut memory = vec![f64::NAN; numbers];
+        let (found, took) = five_bar::gradient_by(&setup, method, &mut memory).expect("enough memory");
+        assert_eq!(took.is_some(), backward, "{method:?} in {numbers} numbers");
+        let expected = if backward { first.expect("an adjoint") } else { direct };
+        assert_eq!(values(&found), values(&expected), "the bits of the one it took");
+    }
+    for method in [GradientMethod::Direct, GradientMethod::Adjoint, GradientMethod::Auto] {
+        let error = five_bar::gradient_by(&setup, method, &mut little).expect_err("too little");
+        assert!(format!("{error}").contains("memory"), "{error}");
+    }
 }
