@@ -16,14 +16,13 @@ const RUBBED: Expected<'_> = &[
     ("G", 3.114545425, &[0.3717369951, -4.201496075]),
 ];
 
+/// The name of a number, its exact value, and where it is found.
+type Number = (String, f64, Box<dyn Fn(&Found) -> f64>);
+
 /// Three runs by ALI3-P: differences shrink fourfold, and what they tend to is right.
-fn is_of_order_two(
-    what: &str,
-    runs: &[Found; 3],
-    expected: &[(String, f64, Box<dyn Fn(&Found) -> f64 + '_>)],
-) {
+fn is_of_order_two(what: &str, runs: &[Found; 3], expected: &[Number]) {
     for (name, exact, of) in expected {
-        let [a, b, c] = runs.each_ref().map(|found| of(found));
+        let [a, b, c] = runs.each_ref().map(of);
         let (ratio, extrapolated) = ((a - b) / (b - c), (4.0 * c - b) / 3.0);
         let error = (extrapolated - exact).abs() / exact.abs().max(1.0);
         println!("{what}, {name}: {ratio:.3}, off by {error:.1e}");
@@ -52,7 +51,7 @@ fn ali3p_is_of_order_two_through_events() {
     for (what, text, step, expected) in cases {
         let source = model(&text);
         let runs = [1.0, 0.5, 0.25].map(|part| differentiated(&text, &implicit(part * step, None)));
-        let mut all: Vec<(String, f64, Box<dyn Fn(&Found) -> f64>)> = Vec::new();
+        let mut all: Vec<Number> = Vec::new();
         for &(name, value, slopes) in expected {
             let k = source.objectives.iter().position(|objective| objective.name == name).expect(name);
             all.push((name.into(), value, Box::new(move |found| found.objectives[k])));

@@ -94,9 +94,7 @@ fn power_below(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
     use super::{apply, limit, scales};
-    use std::vec::Vec;
 
     /// Two masses, one of them behind a coordinate without inertia, and three rows: whatever their units are, the scaled matrix is the same.
     #[test]
