@@ -355,7 +355,7 @@ fn loops_in_a_tilted_plane() {
         };
         // Gravity along the plane is g cos(tilt): ψ changes with the square of the tilt.
         let curvature = slope("1e-3") / 1e-3;
-        for tilt in ["0", "1e-12", "1e-9", "1e-7", "1e-6", "1e-5"] {
+        for tilt in ["0", "1e-7", "1e-6", "1e-5"] {
             let expected = curvature * tilt.parse::<f64>().expect("a number");
             let found = slope(tilt);
             assert!(

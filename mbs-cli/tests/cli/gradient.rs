@@ -121,7 +121,9 @@ fn formulations_have_the_same_gradient() {
                 let size = exact[1..].iter().fold(0.0, |size: f64, x| size.max(x.abs()));
                 for (k, (a, b)) in row.iter().zip(exact).enumerate() {
                     let size = if k == 0 { b.abs() } else { size };
-                    assert!((a - b).abs() <= 1e-6 * size, "{name}, {way:?}: {a} is not {b}");
+                    // Step control knows the states, not how little of them a derivative is.
+                    let allowed = 1e-6 * size + 1e-10 * exact[0].abs();
+                    assert!((a - b).abs() <= allowed, "{name}, {way:?}: {a} is not {b}");
                 }
             }
         };

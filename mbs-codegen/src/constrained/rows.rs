@@ -112,8 +112,7 @@ impl Rows {
                     rows.immovable.push(rows.kept.len());
                 }
                 rows.kept.push(row);
-                // Its terms, too: a component that hardly moves, of a plane that is hardly tilted, has the size of its vector.
-                kept.push(if shown.moves { shown.change.max(shown.terms) } else { shown.terms });
+                kept.push(if shown.moves { shown.change } else { shown.terms });
             }
         }
         rows.scales = Scales::new(model, tree, &kept);

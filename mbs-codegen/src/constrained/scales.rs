@@ -7,7 +7,7 @@
 //! | mass | largest mass |
 //! | time | a thousand steps of its simulation |
 //! | of a coordinate | the length, or one for angles; of a variable, which has no unit, the one of these two that its start value is nearer to |
-//! | of a row | what random coordinates change of its value, or the size of its terms where that is larger ([`Graph::sizes`](crate::graph::Graph::sizes)) |
+//! | of a row | what random coordinates change of its value; if they do not, the size of its terms ([`Graph::sizes`](crate::graph::Graph::sizes)); where the length is one, a power of 2¹⁶, at least one |
 //!
 //! They are powers of 2⁸ (of 2³² for mass and time), so that dividing by them rounds nothing, and that they are one for a model whose numbers are within a
 //! sixteenth and sixteen of one: such a model is computed as if there were no scales.
@@ -61,7 +61,9 @@ impl Scales {
         for of in [&mut coordinates, &mut velocities] {
             scale_variables(model, length, of);
         }
-        let rows = sizes.iter().map(|size| power(*size, 8)).collect();
+        // Where the length is one, so are rows, unless something makes them much larger. Small ones stay: what hardly moves is rounding of what does.
+        let own = |size: &f64| if length == 1.0 { power(*size, 16).max(1.0) } else { power(*size, 8) };
+        let rows = sizes.iter().map(own).collect();
         Scales { length, mass, time, coordinates, velocities, rows }
     }
 

@@ -187,7 +187,7 @@ fn gradients_through_events_of_random_mechanisms() {
         }
     }
     println!("{compared:?} compared, {worst:?}, {refused} refused");
-    assert!(compared.iter().all(|&n| n >= 8), "{compared:?} compared, {refused} refused");
+    assert!(compared.iter().all(|&n| n >= 7), "{compared:?} compared, {refused} refused");
 }
 
 /// A frictionless impact with e ≤ 1 creates no energy where constraints stand still, and loses (1 − e²) of what moves along the gap.
