@@ -320,31 +320,44 @@ const SET: usize = 12;
 impl Shown<'_> {
     fn text(&self) -> String {
         let (problem, best) = (self.problem, self.outcome.best());
-        let mut out = String::new();
-        let _ = writeln!(
-            out,
-            "{}: {} = {} at the start, {} at the end",
+        let mut out = format!(
+            "{}: {} = {} at the start, {} at the end\n",
             problem.name,
             problem.goal,
             significant(best.start_cost, 9),
             significant(best.cost, 12)
         );
-        if !problem.rows.is_empty() {
-            let mut table =
-                Table::new(&["constraint", ">at least", ">at the start", ">at the end", ">at most"]);
-            let (first, last) =
-                (problem.row_values(&best.start_evaluation), problem.row_values(&best.evaluation));
-            for ((row, first), last) in problem.rows.iter().zip(first).zip(last) {
-                table.row([
-                    row.name.clone(),
-                    bound(row.lower),
-                    significant(first, 9),
-                    significant(last, 9),
-                    bound(row.upper),
-                ]);
-            }
-            let _ = write!(out, "\n{}", table.print());
+        let tables = [
+            self.constraint_table(),
+            Some(self.unknown_table()),
+            self.active_table(),
+            self.extreme_table(),
+            self.search_table(),
+        ];
+        tables.into_iter().flatten().for_each(|table| out += &format!("\n{table}"));
+        out += &self.ending();
+        out
+    }
+
+    fn constraint_table(&self) -> Option<String> {
+        let (problem, best) = (self.problem, self.outcome.best());
+        let mut table = Table::new(&["constraint", ">at least", ">at the start", ">at the end", ">at most"]);
+        let (first, last) =
+            (problem.row_values(&best.start_evaluation), problem.row_values(&best.evaluation));
+        for ((row, first), last) in problem.rows.iter().zip(first).zip(last) {
+            table.row([
+                row.name.clone(),
+                bound(row.lower),
+                significant(first, 9),
+                significant(last, 9),
+                bound(row.upper),
+            ]);
         }
+        (!problem.rows.is_empty()).then(|| table.print())
+    }
+
+    fn unknown_table(&self) -> String {
+        let (variables, best) = (&self.problem.variables, self.outcome.best());
         let mut table = Table::new(&[
             "unknown",
             "unit",
@@ -354,7 +367,7 @@ impl Shown<'_> {
             ">at most",
             "scale",
         ]);
-        for ((variable, first), last) in problem.variables.iter().zip(&best.start).zip(&best.x).take(LISTED) {
+        for ((variable, first), last) in variables.iter().zip(&best.start).zip(&best.x).take(LISTED) {
             table.row([
                 variable.name.clone(),
                 variable.unit.clone(),
@@ -365,55 +378,58 @@ impl Shown<'_> {
                 scale(variable.scaling, variable.scale),
             ]);
         }
-        let _ = write!(out, "\n{}", table.print());
-        if problem.variables.len() > LISTED {
-            let _ = writeln!(out, "  … and {} more; `--json` has them all", problem.variables.len() - LISTED);
+        let mut text = table.print();
+        if variables.len() > LISTED {
+            let _ = writeln!(text, "  … and {} more; `--json` has them all", variables.len() - LISTED);
         }
-        if let Some(optimality) = &best.optimality
-            && !(optimality.bounds.is_empty() && optimality.rows.is_empty())
-        {
-            let mut table = Table::new(&["active", "", ">at", ">multiplier"]);
-            for bound in optimality.bounds.iter().take(LISTED) {
-                let side = if bound.is_upper { "upper bound" } else { "lower bound" };
-                table.row([
-                    bound.name.clone(),
-                    side.into(),
-                    short(bound.value),
-                    significant(bound.multiplier, 12),
-                ]);
-            }
-            for row in &optimality.rows {
-                table.row([
-                    row.name.clone(),
-                    "constraint".into(),
-                    short(row.value),
-                    significant(row.multiplier, 12),
-                ]);
-            }
-            let _ = write!(out, "\n{}", table.print());
+        text
+    }
+
+    /// Active bounds and constraints.
+    fn active_table(&self) -> Option<String> {
+        let optimality = self.outcome.best().optimality.as_ref()?;
+        let mut table = Table::new(&["active", "", ">at", ">multiplier"]);
+        let bounds = optimality.bounds.iter().take(LISTED).map(|bound| {
+            let side = if bound.is_upper { "upper bound" } else { "lower bound" };
+            (&bound.name, side, bound.value, bound.multiplier)
+        });
+        let rows = optimality.rows.iter().map(|row| (&row.name, "constraint", row.value, row.multiplier));
+        for (name, side, value, multiplier) in bounds.chain(rows) {
+            table.row([name.clone(), side.into(), short(value), significant(multiplier, 12)]);
         }
-        if !self.extremes[1].is_empty() {
-            let mut table = Table::new(&["extreme, at nodes", ">at the start", ">at the end"]);
-            for (i, end) in self.extremes[1].iter().enumerate() {
-                let start = self.extremes[0].get(i).map_or_else(String::new, |x| significant(x.value, 9));
-                table.row([end.name.clone(), start, significant(end.value, 9)]);
-            }
-            let _ = write!(out, "\n{}", table.print());
+        (!(optimality.bounds.is_empty() && optimality.rows.is_empty())).then(|| table.print())
+    }
+
+    fn extreme_table(&self) -> Option<String> {
+        let [at_start, at_end] = &self.extremes;
+        let mut table = Table::new(&["extreme, at nodes", ">at the start", ">at the end"]);
+        for (i, end) in at_end.iter().enumerate() {
+            let start = at_start.get(i).map_or_else(String::new, |x| significant(x.value, 9));
+            table.row([end.name.clone(), start, significant(end.value, 9)]);
         }
-        if self.outcome.searches.len() > 1 {
-            let mut table = Table::new(&[">start", ">cost", ">violation", ">iterations", ">runs", "ended"]);
-            for (i, search) in self.outcome.searches.iter().enumerate() {
-                table.row([
-                    (i + 1).to_string(),
-                    significant(search.cost, 10),
-                    short(search.violation),
-                    iterations(search).to_string(),
-                    search.evaluations.to_string(),
-                    status(search),
-                ]);
-            }
-            let _ = write!(out, "\n{}", table.print());
+        (!at_end.is_empty()).then(|| table.print())
+    }
+
+    /// The searches, if there are several starts.
+    fn search_table(&self) -> Option<String> {
+        let searches = &self.outcome.searches;
+        let mut table = Table::new(&[">start", ">cost", ">violation", ">iterations", ">runs", "ended"]);
+        for (i, search) in searches.iter().enumerate() {
+            table.row([
+                (i + 1).to_string(),
+                significant(search.cost, 10),
+                short(search.violation),
+                iterations(search).to_string(),
+                search.evaluations.to_string(),
+                status(search),
+            ]);
         }
+        (searches.len() > 1).then(|| table.print())
+    }
+
+    /// How the search ended, what was written, and how to repeat it.
+    fn ending(&self) -> String {
+        let (best, mut out) = (self.outcome.best(), String::new());
         let gradient = best.optimality.as_ref().map_or_else(String::new, |optimality| {
             format!(
                 "; projected gradient {:.2e}, {:.2e} at the start",

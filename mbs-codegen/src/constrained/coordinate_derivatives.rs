@@ -191,39 +191,13 @@ impl CoordinateDerivatives {
         }
         motion.substitute(g, &to_coordinates);
 
-        let impulse_z = in_pattern(&impulse.tangent, &pattern.tangent);
-        let impulse_z = g.substitute(&impulse_z, &impulse.at_rest);
-        let left = g.substitute(&impulse.residual, &impulse.at_rest);
-        let impulse_rho = Sparse::by(g, &left, seeds);
-        let rates = Sparse::by(g, &form.rates, seeds);
-        let accelerations = Sparse::by(g, &form.accelerations, seeds);
-        let renamed = [
-            impulse_arguments(g, rows, tree.nq, Group::VelocityImpulse, Group::VelocityMultipliers),
-            impulse_arguments(g, rows, tree.nq, Group::AccelerationImpulse, Group::AccelerationMultipliers),
-        ];
-        let mut projections = Sections::default();
-        for (name, renamed) in ["velocity_impulse", "acceleration_impulse"].into_iter().zip(&renamed) {
-            projections.push(name, g.substitute(&impulse_z, renamed));
-        }
-        projections.append(motion);
-        for (name, renamed) in ["velocity_impulse_rho", "acceleration_impulse_rho"].into_iter().zip(&renamed)
-        {
-            projections.push(name, g.substitute(&impulse_rho.entries, renamed));
-        }
-        projections.push("rates", rates.entries);
-        projections.push("accelerations", accelerations.entries);
-        CoordinateDerivatives {
-            newton,
-            projections,
-            impulses: renamed.each_ref().map(|renamed| g.substitute(&left, renamed)),
-            places: ParameterPlaces {
-                residual: residual.places,
-                constraints: constraints.places,
-                impulse: impulse_rho.places,
-                rates: rates.places,
-                accelerations: accelerations.places,
-            },
-        }
+        let mut places = ParameterPlaces {
+            residual: residual.places,
+            constraints: constraints.places,
+            ..ParameterPlaces::default()
+        };
+        let (projections, impulses) = impulse.projections(g, rows, form, motion, seeds, &mut places);
+        CoordinateDerivatives { newton, projections, places, impulses }
     }
 }
 
@@ -233,6 +207,46 @@ struct Impulse {
     tangent: Square,
     /// v = 0, vd = L x
     at_rest: HashMap<ExprId, ExprId>,
+}
+
+impl Impulse {
+    /// Derivatives of both projections, by z, by the `motion` of their right-hand sides and by ρ, and their left-hand sides. Adds the places
+    /// of the derivatives by ρ.
+    fn projections(
+        &self,
+        g: &mut Graph,
+        rows: &Rows,
+        form: &CoordinateForm,
+        motion: Sections,
+        seeds: &[ExprId],
+        places: &mut ParameterPlaces,
+    ) -> (Sections, [Vec<ExprId>; 2]) {
+        let by_z = in_pattern(&self.tangent, &form.pattern.tangent);
+        let by_z = g.substitute(&by_z, &self.at_rest);
+        let left = g.substitute(&self.residual, &self.at_rest);
+        let by_rho = Sparse::by(g, &left, seeds);
+        let rates = Sparse::by(g, &form.rates, seeds);
+        let accelerations = Sparse::by(g, &form.accelerations, seeds);
+        let nq = self.residual.len();
+        let renamed = [
+            impulse_arguments(g, rows, nq, Group::VelocityImpulse, Group::VelocityMultipliers),
+            impulse_arguments(g, rows, nq, Group::AccelerationImpulse, Group::AccelerationMultipliers),
+        ];
+        let mut projections = Sections::default();
+        for (name, renamed) in ["velocity_impulse", "acceleration_impulse"].into_iter().zip(&renamed) {
+            projections.push(name, g.substitute(&by_z, renamed));
+        }
+        projections.append(motion);
+        for (name, renamed) in ["velocity_impulse_rho", "acceleration_impulse_rho"].into_iter().zip(&renamed)
+        {
+            projections.push(name, g.substitute(&by_rho.entries, renamed));
+        }
+        projections.push("rates", rates.entries);
+        projections.push("accelerations", accelerations.entries);
+        (places.impulse, places.rates, places.accelerations) =
+            (by_rho.places, rates.places, accelerations.places);
+        (projections, renamed.each_ref().map(|renamed| g.substitute(&left, renamed)))
+    }
 }
 
 fn impulse(

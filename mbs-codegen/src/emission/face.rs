@@ -265,35 +265,38 @@ fn resting_rows_of(program: &Program) -> Option<TokenStream> {
     })
 }
 
+/// The model and its implementations of `System`, `Names` and `Start`.
 fn model_of(program: &Program) -> TokenStream {
-    let euler: Vec<Literal> = program.euler_parameters.iter().map(|&i| count(i)).collect();
-    let holds = program.inputs.iter().map(|input| match input.hold {
-        Hold::Zero => quote!(rt::Hold::Zero),
-        Hold::Linear => quote!(rt::Hold::Linear),
-        Hold::Signal => quote!(rt::Hold::Signal),
-    });
-    let units = units_of(program);
-    let resting_rows = resting_rows_of(program);
-    let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
-    let start = call(
-        program,
-        "start",
-        quote!(&self.parameters.to_array()),
-        quote!(&mut w),
-        &[quote!(rt::system::array_mut("z", z)?), quote!(rt::system::array_mut("v", v)?)],
-    );
-    let signals = call(program, "input_signals", quote!(), quote!(&mut w), &[quote!(u)]);
-    let judged = program.bundle("conditions").is_some();
-    let refused = judged.then(|| {
-        quote! {
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self.parameters.check_under(self.case) {
-                return Err(rt::EvalError::Refused { message });
+    let (model, system, start) = (model_struct(program), system_of(program), start_of(program));
+    quote! {
+        #model
+        #system
+
+        impl rt::Names for Model {
+            fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
+                NAMES.get(quantity, index)
             }
         }
-    });
-    let unset = if judged { quote!(S::NAN) } else { quote!(0.0) };
-    let workspace_of = |name: &str| count(program.bundle(name).map_or(0, |b| b.slots as usize));
-    let [prepare_len, start_len, signals_len] = ["prepare", "start", "input_signals"].map(workspace_of);
+        #start
+    }
+}
+
+/// Slots of a bundle's workspace; none without the bundle.
+fn workspace_len(program: &Program, name: &str) -> Literal {
+    count(program.bundle(name).map_or(0, |b| b.slots as usize))
+}
+
+/// Whether parameters are checked by conditions, beside their bounds.
+fn has_conditions(program: &Program) -> bool {
+    program.bundle("conditions").is_some()
+}
+
+/// The struct `Model` and its methods.
+fn model_struct(program: &Program) -> TokenStream {
+    let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
+    let signals = call(program, "input_signals", quote!(), quote!(&mut w), &[quote!(u)]);
+    let [prepare_len, signals_len] = ["prepare", "input_signals"].map(|name| workspace_len(program, name));
+    let unset = if has_conditions(program) { quote!(S::NAN) } else { quote!(0.0) };
     quote! {
         /// The model with its parameters and whatever depends on them alone.
         #[derive(Clone, Debug, PartialEq)]
@@ -354,7 +357,18 @@ fn model_of(program: &Program) -> TokenStream {
                 #signals
             }
         }
+    }
+}
 
+fn system_of(program: &Program) -> TokenStream {
+    let euler = program.euler_parameters.iter().map(|&i| count(i));
+    let holds = program.inputs.iter().map(|input| match input.hold {
+        Hold::Zero => quote!(rt::Hold::Zero),
+        Hold::Linear => quote!(rt::Hold::Linear),
+        Hold::Signal => quote!(rt::Hold::Signal),
+    });
+    let (units, resting_rows) = (units_of(program), resting_rows_of(program));
+    quote! {
         impl rt::System for Model {
             type S = S;
 
@@ -375,13 +389,27 @@ fn model_of(program: &Program) -> TokenStream {
             #units
             #resting_rows
         }
+    }
+}
 
-        impl rt::Names for Model {
-            fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-                NAMES.get(quantity, index)
+/// The start state; parameters that violate a condition are refused.
+fn start_of(program: &Program) -> TokenStream {
+    let start = call(
+        program,
+        "start",
+        quote!(&self.parameters.to_array()),
+        quote!(&mut w),
+        &[quote!(rt::system::array_mut("z", z)?), quote!(rt::system::array_mut("v", v)?)],
+    );
+    let start_len = workspace_len(program, "start");
+    let refused = has_conditions(program).then(|| {
+        quote! {
+            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self.parameters.check_under(self.case) {
+                return Err(rt::EvalError::Refused { message });
             }
         }
-
+    });
+    quote! {
         impl rt::Start for Model {
             fn start(&self, z: &mut [S], v: &mut [S], x: &mut [S]) -> Result<(), rt::EvalError> {
                 let _: &mut [S; 0] = rt::system::array_mut("x", x)?;

@@ -4,9 +4,8 @@
 //! the gradient: by the clock of the laws.
 
 use super::expression::{BinaryOp, Scalar};
-use super::switches::{PartMut, for_each_part_mut, for_each_part_of_vector};
 use super::walk::Part;
-use super::{ForceKind, Hold, Input, InputId, Model, SensitivityRef, SpringLaw};
+use super::{EventCondition, Hold, Input, InputId, Model, SensitivityRef};
 use crate::diagnostics::Span;
 
 impl Model {
@@ -70,66 +69,27 @@ impl Model {
     /// t + clock in the place of t, in forces, constraints and objectives, and then in events. Whether there was a t in a law.
     fn name_clock(&mut self, clock: InputId) -> bool {
         let mut found = false;
-        let mut scalar = |e: &mut Scalar| put_clock(e, clock, &mut found);
-        for force in &mut self.forces {
-            match &mut force.kind {
-                ForceKind::Spring { law, .. } | ForceKind::TorsionalSpring { law, .. } => match law {
-                    SpringLaw::Linear { stiffness, damping, natural } => {
-                        [stiffness, damping, natural].into_iter().for_each(&mut scalar);
-                    }
-                    SpringLaw::Expression(law) => scalar(law),
-                },
-                ForceKind::JointForce { value, .. } => scalar(value),
-                ForceKind::Force { .. } | ForceKind::Torque { .. } => {}
+        let put_clock = |e: &mut Scalar| {
+            let is_time = matches!(e, Scalar::Time);
+            if is_time {
+                *e = Scalar::Binary(BinaryOp::Add, Box::new(Scalar::Time), Box::new(Scalar::Input(clock)));
             }
-        }
-        for row in self.constraints.iter_mut().flat_map(|constraint| &mut constraint.rows) {
-            scalar(&mut row.value);
-        }
-        for objective in &mut self.objectives {
-            scalar(&mut objective.integrand);
-            scalar(&mut objective.terminal);
-        }
-        for force in &mut self.forces {
-            if let ForceKind::Force { value, .. } | ForceKind::Torque { value, .. } = &mut force.kind {
-                for_each_part_of_vector(value, &mut |part| put_in_part(part, clock, &mut found));
-            }
-        }
+            is_time
+        };
+        self.for_each_law_scalar_mut(&mut |e| found |= put_clock(e));
         if found {
             // Events go by the same clock.
             for event in &mut self.events {
-                put_clock(&mut event.when, clock, &mut found);
-                for (_, value) in &mut event.settings {
-                    put_clock(value, clock, &mut found);
-                }
-                for (_, value) in &mut event.placements {
-                    put_clock(value, clock, &mut found);
-                }
-                for condition in &mut event.conditions {
-                    for e in condition.expressions_mut() {
-                        put_clock(e, clock, &mut found);
-                    }
+                let values = event.settings.iter_mut().map(|(_, value)| value);
+                let values = values.chain(event.placements.iter_mut().map(|(_, value)| value));
+                let conditions = event.conditions.iter_mut().flat_map(EventCondition::expressions_mut);
+                for e in values.chain(conditions).chain([&mut event.when]) {
+                    e.for_each_scalar_mut(&mut |e| {
+                        put_clock(e);
+                    });
                 }
             }
         }
         found
-    }
-}
-
-fn put_clock(e: &mut Scalar, clock: InputId, found: &mut bool) {
-    match e {
-        Scalar::Time => {
-            *found = true;
-            *e = Scalar::Binary(BinaryOp::Add, Box::new(Scalar::Time), Box::new(Scalar::Input(clock)));
-        }
-        Scalar::Derivative(of) => put_clock(of, clock, found),
-        _ => for_each_part_mut(e, &mut |part| put_in_part(part, clock, found)),
-    }
-}
-
-fn put_in_part(part: PartMut<'_>, clock: InputId, found: &mut bool) {
-    match part {
-        PartMut::Scalar(part) => put_clock(part, clock, found),
-        PartMut::Vector(part) => for_each_part_of_vector(part, &mut |part| put_in_part(part, clock, found)),
     }
 }

@@ -12,8 +12,8 @@
 //!
 //! Both sides of a branch are evaluated, so both must be finite. What parameters alone decide stays as it is, and so do tables, which bend and do not jump.
 
-use super::expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
-use super::walk::Part;
+use super::expression::{BinaryOp, Comparison, Function, Scalar, Vector};
+use super::walk::{Part, PartMut};
 use super::{
     Activity, CoordinateRef, Direction, Event, ForceKind, Hold, ImpactLaw, Input, InputId, MarkerRef, Model,
     SpringLaw,
@@ -201,11 +201,19 @@ impl Switches {
         binary(BinaryOp::Multiply, Scalar::Number(0.5), binary(BinaryOp::Add, sum, difference))
     }
 
-    fn scalar(&mut self, e: &mut Scalar, owner: (&str, Span)) {
-        for_each_part_mut(e, &mut |part| match part {
+    fn part(&mut self, part: PartMut<'_>, owner: (&str, Span)) {
+        match part {
             PartMut::Scalar(part) => self.scalar(part, owner),
             PartMut::Vector(part) => self.vector(part, owner),
-        });
+        }
+    }
+
+    fn scalar(&mut self, e: &mut Scalar, owner: (&str, Span)) {
+        // An expression that is differentiated by time stays smooth: the reader refuses branches in it.
+        if matches!(e, Scalar::Derivative(_)) {
+            return;
+        }
+        e.for_each_operand_mut(&mut |part| self.part(part, owner));
         let promoted = match e {
             Scalar::Call(Function::Sign, arguments) if arguments.iter().any(changes) => {
                 arguments.first().map(|x| self.switch(x, owner))
@@ -246,97 +254,15 @@ impl Switches {
     }
 
     fn vector(&mut self, e: &mut Vector, owner: (&str, Span)) {
-        for_each_part_of_vector(e, &mut |part| match part {
-            PartMut::Scalar(part) => self.scalar(part, owner),
-            PartMut::Vector(part) => self.vector(part, owner),
-        });
+        e.for_each_operand_mut(&mut |part| self.part(part, owner));
     }
 }
 
 /// The length and the rate of a spring in place of their symbols.
 fn put_spring(e: &mut Scalar, length: &Scalar, rate: &Scalar) {
-    match e {
-        Scalar::Length => *e = length.clone(),
-        Scalar::LengthRate => *e = rate.clone(),
-        _ => for_each_part_mut(e, &mut |part| put_in_part(part, length, rate)),
-    }
-}
-
-fn put_in_part(part: PartMut<'_>, length: &Scalar, rate: &Scalar) {
-    match part {
-        PartMut::Scalar(part) => put_spring(part, length, rate),
-        PartMut::Vector(part) => for_each_part_of_vector(part, &mut |part| put_in_part(part, length, rate)),
-    }
-}
-
-/// A part of an expression, to be changed.
-pub(super) enum PartMut<'e> {
-    Scalar(&'e mut Scalar),
-    Vector(&'e mut Vector),
-}
-
-/// The parts one level down.
-pub(super) fn for_each_part_mut(e: &mut Scalar, f: &mut dyn FnMut(PartMut<'_>)) {
-    match e {
-        Scalar::Number(_)
-        | Scalar::Time
-        | Scalar::Parameter(_)
-        | Scalar::Input(_)
-        | Scalar::Coordinate(_)
-        | Scalar::Rate(_)
-        | Scalar::Acceleration(_)
-        | Scalar::Velocity(_)
-        | Scalar::Multiplier(_)
-        | Scalar::Length
-        | Scalar::LengthRate
-        // What is differentiated by time must stay smooth: the reader refuses branches there.
-        | Scalar::Derivative(_) => {}
-        Scalar::Element(_, a) | Scalar::Negate(a) => f(PartMut::Scalar(a)),
-        Scalar::Binary(_, a, b) => {
-            f(PartMut::Scalar(a));
-            f(PartMut::Scalar(b));
-        }
-        Scalar::Call(_, arguments) => arguments.iter_mut().for_each(|a| f(PartMut::Scalar(a))),
-        Scalar::Select(_, parts) => parts.iter_mut().for_each(|a| f(PartMut::Scalar(a))),
-        Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values, .. } => {
-            f(PartMut::Scalar(at));
-            for array in [knots, values] {
-                if let ArrayRef::Literal(items) = array {
-                    items.iter_mut().for_each(|a| f(PartMut::Scalar(a)));
-                }
-            }
-        }
-        Scalar::Dot(a, b) => {
-            f(PartMut::Vector(a));
-            f(PartMut::Vector(b));
-        }
-        Scalar::Norm(a) | Scalar::Component(a, _) => f(PartMut::Vector(a)),
-    }
-}
-
-pub(super) fn for_each_part_of_vector(e: &mut Vector, f: &mut dyn FnMut(PartMut<'_>)) {
-    match e {
-        Vector::Components(c) => c.iter_mut().for_each(|a| f(PartMut::Scalar(a))),
-        Vector::Position(_)
-        | Vector::PointVelocity(_)
-        | Vector::PointAcceleration(_)
-        | Vector::Direction(..)
-        | Vector::AngularVelocity(_)
-        | Vector::AngularAcceleration(_)
-        | Vector::ReactionForce(_)
-        | Vector::ReactionTorque(_) => {}
-        Vector::FromFrame(_, a)
-        | Vector::InFrame(_, a)
-        | Vector::Negate(a)
-        | Vector::Unit(a)
-        | Vector::Mirror { of: a, .. } => f(PartMut::Vector(a)),
-        Vector::Add(a, b) | Vector::Subtract(a, b) | Vector::Cross(a, b) => {
-            f(PartMut::Vector(a));
-            f(PartMut::Vector(b));
-        }
-        Vector::Scale(s, a) | Vector::Divide(a, s) => {
-            f(PartMut::Scalar(s));
-            f(PartMut::Vector(a));
-        }
-    }
+    e.for_each_scalar_mut(&mut |part| match part {
+        Scalar::Length => *part = length.clone(),
+        Scalar::LengthRate => *part = rate.clone(),
+        _ => {}
+    });
 }

@@ -38,6 +38,7 @@ pub use events::Events;
 pub use mbs_bundles::{BundleKind, Family};
 use mbs_bundles::{Exists, Size};
 use resolve::resolve;
+use std::borrow::Cow;
 
 /// Choices of how a model becomes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -344,18 +345,7 @@ impl Program {
         options: &Options,
         only: bool,
     ) -> Result<Program, ProgramError> {
-        let mut analysed = analysed.under(case);
-        if options.freeze && !analysed.sensitivity.is_empty() {
-            // What is a constant has no derivatives.
-            let sensitivity = &mut analysed.to_mut().model.sensitivity;
-            sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
-        }
-        if !analysed.sensitivity.is_empty() {
-            let columns = analysed.model.further_columns();
-            if !columns.is_empty() {
-                analysed.to_mut().model.sensitivity.extend(columns);
-            }
-        }
+        let analysed = with_columns(analysed.under(case), options.freeze);
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
         let (shared, separate) = if with_cases { cases::shared(&analysed) } else { Default::default() };
@@ -381,21 +371,7 @@ impl Program {
         equations.fuses = options.fused_steps && program.kinds.contains(&BundleKind::NewtonStep);
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
-        for shared in shared {
-            let signals = equations.signals_of(Some(shared.case));
-            let scaled = conditions.are_scaled_for(equations.g, &shared.model.default_parameters());
-            if scaled && equations.differentiated_signals(&signals).is_empty() {
-                equations.cases.push(shared);
-            } else {
-                program.separate_cases.push(shared.case.name.clone());
-            }
-        }
-        program.cases.retain(|case| !program.separate_cases.contains(&case.name));
-        for shared in &equations.cases {
-            conditions.add_case(equations.g, equations.mechanism, shared.case, |g, margin, holds| {
-                choose(g, shared.number, &[margin], &[holds])[0]
-            });
-        }
+        program.share_cases(shared, &mut equations, &mut conditions);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         let signals = specifications[1].results[0].expressions.clone();
         if !conditions.all.is_empty() {
@@ -422,20 +398,51 @@ impl Program {
             program.events.names.is_empty() || !events::names_time(&g, &program.events, &specifications);
         refuse_large(&g, &specifications)?;
         let subjects = watch::subjects(&mut g, &mut mechanism, rows);
-        let along = subjects.iter().filter(|subject| !subject.terminal);
-        let watched: Vec<ExprId> = along.flat_map(|subject| subject.values.iter().copied()).collect();
-        if let Some((corners, bundle)) = Corners::new(&mut g, &watched, &signals, &seeds, np as u32) {
-            let of_cases = program.cases.iter().map(|case| &case.simulation);
-            let mut simulations = of_cases.chain([&program.simulation]);
-            if simulations.any(|simulation| simulation.integrator.controls_steps()) {
-                specifications.push(bundle);
-            }
-            program.corners = Some(corners);
-        }
+        specifications.extend(program.find_corners(&mut g, &subjects, &signals, &seeds));
         program.bundles = bundle::build(&g, &specifications, np as u32, options.fma == Fma::Target);
         program.watch = Watch::new(&mut g, &mechanism, &subjects, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
+    }
+
+    /// Keeps the cases that share conditions and signals with the model; the others need programs of their own.
+    fn share_cases<'c>(
+        &mut self,
+        shared: Vec<SharedCase<'c>>,
+        equations: &mut Equations<'_, 'c, '_>,
+        conditions: &mut Conditions,
+    ) {
+        for shared in shared {
+            let signals = equations.signals_of(Some(shared.case));
+            let scaled = conditions.are_scaled_for(equations.g, &shared.model.default_parameters());
+            if scaled && equations.differentiated_signals(&signals).is_empty() {
+                equations.cases.push(shared);
+            } else {
+                self.separate_cases.push(shared.case.name.clone());
+            }
+        }
+        self.cases.retain(|case| !self.separate_cases.contains(&case.name));
+        for shared in &equations.cases {
+            conditions.add_case(equations.g, equations.mechanism, shared.case, |g, margin, holds| {
+                choose(g, shared.number, &[margin], &[holds])[0]
+            });
+        }
+    }
+
+    /// Corners in time of signals and of what counts along the run; their bundle, if a method controls its steps.
+    fn find_corners(
+        &mut self,
+        g: &mut Graph,
+        subjects: &[watch::Subject],
+        signals: &[ExprId],
+        seeds: &[ExprId],
+    ) -> Option<Specification> {
+        let along = subjects.iter().filter(|subject| !subject.terminal);
+        let watched: Vec<ExprId> = along.flat_map(|subject| subject.values.iter().copied()).collect();
+        let (corners, bundle) = Corners::new(g, &watched, signals, seeds, self.size(Size::np) as u32)?;
+        self.corners = Some(corners);
+        let mut simulations = self.cases.iter().map(|case| &case.simulation).chain([&self.simulation]);
+        simulations.any(|simulation| simulation.integrator.controls_steps()).then_some(bundle)
     }
 
     /// Names and sizes, without bundles.
@@ -759,6 +766,21 @@ fn condition_bundle(conditions: &Conditions, parameters: u32) -> Specification {
         ("shown", "what a message shows", conditions.shown.clone()),
     ];
     equations::once("conditions", "What the parameters must keep.", (Group::Parameters, parameters), results)
+}
+
+/// The sensitivity list of the program: without constants, and with the columns that events add.
+fn with_columns(mut analysed: Cow<'_, Analysed>, freeze: bool) -> Cow<'_, Analysed> {
+    if freeze && !analysed.sensitivity.is_empty() {
+        let sensitivity = &mut analysed.to_mut().model.sensitivity;
+        sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
+    }
+    if !analysed.sensitivity.is_empty() {
+        let columns = analysed.model.further_columns();
+        if !columns.is_empty() {
+            analysed.to_mut().model.sensitivity.extend(columns);
+        }
+    }
+    analysed
 }
 
 /// Signals of inputs may not depend on what the model is differentiated by: pairs of both.

@@ -8,9 +8,7 @@ use super::mirror::{coordinate_flips, mirror, negate};
 use super::node::{Entry, Kind};
 use super::reader::Reader;
 use super::scope::Scope;
-use crate::model::{
-    ArrayRef, CoordinateRef, Force, ForceKind, JointKind, MarkerRef, Scalar, SpringLaw, Vector,
-};
+use crate::model::{CoordinateRef, Force, ForceKind, JointKind, MarkerRef, Scalar, SpringLaw, Vector};
 
 #[derive(Clone, Copy)]
 enum Type {
@@ -250,74 +248,12 @@ fn flipped_law(law: SpringLaw) -> SpringLaw {
             SpringLaw::Linear { stiffness, damping, natural: negate(natural) }
         }
         SpringLaw::Expression(mut e) => {
-            flip_scalar(&mut e);
-            SpringLaw::Expression(negate(e))
-        }
-    }
-}
-
-/// Turns the signs of [`Scalar::Length`] and [`Scalar::LengthRate`] in an expression.
-fn flip_scalar(e: &mut Scalar) {
-    match e {
-        Scalar::Length | Scalar::LengthRate => {
-            let inner = std::mem::replace(e, Scalar::Length);
-            *e = Scalar::Negate(Box::new(inner));
-        }
-        Scalar::Number(_)
-        | Scalar::Time
-        | Scalar::Parameter(_)
-        | Scalar::Input(_)
-        | Scalar::Coordinate(_)
-        | Scalar::Rate(_)
-        | Scalar::Acceleration(_)
-        | Scalar::Velocity(_)
-        | Scalar::Multiplier(_) => {}
-        Scalar::Element(_, a) | Scalar::Negate(a) | Scalar::Derivative(a) => flip_scalar(a),
-        Scalar::Binary(_, a, b) => {
-            flip_scalar(a);
-            flip_scalar(b);
-        }
-        Scalar::Call(_, arguments) => arguments.iter_mut().for_each(flip_scalar),
-        Scalar::Select(_, parts) => parts.iter_mut().for_each(flip_scalar),
-        Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values, .. } => {
-            flip_scalar(at);
-            for array in [knots, values] {
-                if let ArrayRef::Literal(items) = array {
-                    items.iter_mut().for_each(flip_scalar);
+            e.for_each_scalar_mut(&mut |part| {
+                if matches!(part, Scalar::Length | Scalar::LengthRate) {
+                    *part = negate(part.clone());
                 }
-            }
-        }
-        Scalar::Dot(a, b) => {
-            flip_vector(a);
-            flip_vector(b);
-        }
-        Scalar::Norm(a) | Scalar::Component(a, _) => flip_vector(a),
-    }
-}
-
-fn flip_vector(v: &mut Vector) {
-    match v {
-        Vector::Components(c) => c.iter_mut().for_each(flip_scalar),
-        Vector::Position(_)
-        | Vector::PointVelocity(_)
-        | Vector::PointAcceleration(_)
-        | Vector::Direction(..)
-        | Vector::AngularVelocity(_)
-        | Vector::AngularAcceleration(_)
-        | Vector::ReactionForce(_)
-        | Vector::ReactionTorque(_) => {}
-        Vector::FromFrame(_, a)
-        | Vector::InFrame(_, a)
-        | Vector::Negate(a)
-        | Vector::Unit(a)
-        | Vector::Mirror { of: a, .. } => flip_vector(a),
-        Vector::Add(a, b) | Vector::Subtract(a, b) | Vector::Cross(a, b) => {
-            flip_vector(a);
-            flip_vector(b);
-        }
-        Vector::Scale(s, a) | Vector::Divide(a, s) => {
-            flip_scalar(s);
-            flip_vector(a);
+            });
+            SpringLaw::Expression(negate(e))
         }
     }
 }

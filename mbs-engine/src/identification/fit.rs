@@ -271,82 +271,107 @@ pub fn fit(
         Ok(Err(why)) => return Err(FitError::Start(why)),
         Ok(Ok(_)) => {}
     }
-    let squares = |r: &[f64]| r.iter().map(|r| r * r).sum::<f64>();
     let bench = RefCell::new(bench);
-    let at = |y: &[f64]| bench.borrow_mut().residuals(y);
-    let first = squares(&at(&y).map_err(|Stopped| FitError::Stopped)?);
-    let mut history =
-        vec![Step { number: 0, squares: first, runs: 1, seconds: begin.elapsed().as_secs_f64() }];
-    let mut stopped = watch(&history[0]).is_break();
-    let mut converged = false;
-    if !stopped {
-        let bound = |v: &Variable, x: f64| if x.is_finite() { v.scaled(x) } else { x };
-        let lower = variables.iter().map(|v| bound(v, v.lower)).collect();
-        let upper = variables.iter().map(|v| bound(v, v.upper)).collect();
-        // The projected gradient is measured against the residuals; an exact fit ends by the decrease.
-        let solver = BoundedLevenbergMarquardt::new()
-            .with_absolute_scaled_gradient_tolerance(1e-12 * first.max(1e-300));
-        let executor =
-            Executor::new(Adapter { bench: &bench, lower, upper }, solver, PointState::new(y.clone()));
-        match executor.max_iter(iterations as u64).into_stepper() {
-            Err(_) => stopped = true,
-            Ok(mut stepper) => loop {
-                let Ok(outcome) = stepper.step() else {
-                    stopped = true;
-                    break;
-                };
-                let new = stepper.state().param().clone();
-                let Ok(residuals) = at(&new) else {
-                    stopped = true;
-                    break;
-                };
-                let (before, now) = (history[history.len() - 1].squares, squares(&residuals));
-                if now <= before {
-                    y = new;
-                }
-                let runs = bench.borrow().runs;
-                let step = Step {
-                    number: history.len(),
-                    squares: now,
-                    runs,
-                    seconds: begin.elapsed().as_secs_f64(),
-                };
-                let broken = watch(&step).is_break();
-                history.push(step);
-                let still = before - now <= DECREASE * before.max(f64::MIN_POSITIVE);
-                if let StepOutcome::Stopped(report) = &outcome {
-                    converged = matches!(report.termination, basin::Termination::Converged(_)) || still;
-                    break;
-                }
-                if still {
-                    converged = true;
-                    break;
-                }
-                if broken {
-                    stopped = true;
-                    break;
-                }
-            },
-        }
+    let residuals = |y: &[f64]| bench.borrow_mut().residuals(y).map_err(|Stopped| FitError::Stopped);
+    let first = squares(&residuals(&y)?);
+    let step = Step { number: 0, squares: first, runs: 1, seconds: begin.elapsed().as_secs_f64() };
+    let stopped = watch(&step).is_break();
+    let mut course = Course { begin, history: vec![step], converged: false, stopped };
+    if !course.stopped {
+        y = minimise(&bench, y, iterations, watch, &mut course);
     }
     let x: Vec<f64> = variables.iter().zip(&y).map(|(v, y)| v.unscaled(*y)).collect();
-    let residuals = at(&y).unwrap_or_default();
+    let residuals = residuals(&y)?;
     let jacobian = bench.borrow_mut().jacobian(&y).map_err(|Stopped| FitError::Stopped)?;
     let slopes: Vec<f64> = variables.iter().zip(&x).map(|(v, x)| v.slope(*x)).collect();
     let found = statistics(&jacobian, &residuals, &slopes);
-    let bench = bench.into_inner();
-    let failed = bench.failed;
     Ok(Fit {
         start,
         x,
         squares: (first, squares(&residuals)),
         count: data.count(),
         statistics: found,
-        history,
-        converged,
-        stopped,
-        failed,
+        history: course.history,
+        converged: course.converged,
+        stopped: course.stopped,
+        failed: bench.into_inner().failed,
         notes,
         variables,
     })
+}
+
+/// ‖r‖²
+fn squares(r: &[f64]) -> f64 {
+    r.iter().map(|r| r * r).sum()
+}
+
+/// The course of a fit.
+struct Course {
+    begin: Instant,
+    /// Never empty.
+    history: Vec<Step>,
+    converged: bool,
+    stopped: bool,
+}
+
+/// Levenberg–Marquardt iterations from y; the best y.
+fn minimise(
+    bench: &RefCell<Bench<'_>>,
+    mut y: Vec<f64>,
+    iterations: usize,
+    watch: &mut dyn FnMut(&Step) -> ControlFlow<()>,
+    course: &mut Course,
+) -> Vec<f64> {
+    let bound = |v: &Variable, x: f64| if x.is_finite() { v.scaled(x) } else { x };
+    let variables = bench.borrow().variables;
+    let lower = variables.iter().map(|v| bound(v, v.lower)).collect();
+    let upper = variables.iter().map(|v| bound(v, v.upper)).collect();
+    let mut before = course.history[0].squares;
+    // The projected gradient is measured against the residuals; an exact fit ends by the decrease.
+    let solver =
+        BoundedLevenbergMarquardt::new().with_absolute_scaled_gradient_tolerance(1e-12 * before.max(1e-300));
+    let executor = Executor::new(Adapter { bench, lower, upper }, solver, PointState::new(y.clone()));
+    let Ok(mut stepper) = executor.max_iter(iterations as u64).into_stepper() else {
+        course.stopped = true;
+        return y;
+    };
+    loop {
+        let Ok(outcome) = stepper.step() else {
+            course.stopped = true;
+            return y;
+        };
+        let new = stepper.state().param().clone();
+        let Ok(residuals) = bench.borrow_mut().residuals(&new) else {
+            course.stopped = true;
+            return y;
+        };
+        let now = squares(&residuals);
+        if now <= before {
+            y = new;
+        }
+        let step = Step {
+            number: course.history.len(),
+            squares: now,
+            runs: bench.borrow().runs,
+            seconds: course.begin.elapsed().as_secs_f64(),
+        };
+        let broken = watch(&step).is_break();
+        course.history.push(step);
+        let still = before - now <= DECREASE * before.max(f64::MIN_POSITIVE);
+        let ended = match &outcome {
+            StepOutcome::Stopped(report) => {
+                Some(matches!(report.termination, basin::Termination::Converged(_)))
+            }
+            _ => None,
+        };
+        if let Some(converged) = ended.map(|converged| converged || still).or(still.then_some(true)) {
+            course.converged = converged;
+            return y;
+        }
+        if broken {
+            course.stopped = true;
+            return y;
+        }
+        before = now;
+    }
 }

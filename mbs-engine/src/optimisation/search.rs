@@ -264,7 +264,23 @@ impl Follower for Clock<'_> {
     }
 }
 
-impl Bench<'_> {
+impl<'p> Bench<'p> {
+    fn new(problem: &'p mut Problem, watch: &'p mut dyn Watch, derivatives: bool) -> Self {
+        let scales = FunctionScales { cost: 1.0, rows: vec![1.0; problem.rows.len()] };
+        Bench {
+            problem,
+            watch,
+            scales,
+            derivatives,
+            steepest: 0.0,
+            recent: VecDeque::new(),
+            accepted: None,
+            best: None,
+            evaluations: 0,
+            failed: (0, None),
+        }
+    }
+
     fn x(&self, y: &[f64]) -> Vec<f64> {
         self.problem.variables.iter().zip(y).map(|(variable, y)| variable.unscaled(*y)).collect()
     }
@@ -504,6 +520,39 @@ fn words(name: &str) -> String {
     words
 }
 
+/// The course of a search from one start.
+struct Course {
+    /// Number of the start.
+    number: usize,
+    begin: Instant,
+    /// Most iterations.
+    limit: u64,
+    history: Vec<Iteration>,
+    stopped: bool,
+    /// Whether the optimiser converged, and its reason to end; none at the limit.
+    ended: Option<(bool, String)>,
+}
+
+impl Course {
+    /// Notes a step of the optimiser that took it from `before` to `count` iterations, and its `end` if it was the last. Whether to go on.
+    fn goes_on(
+        &mut self,
+        bench: &RefCell<Bench<'_>>,
+        (before, count): (u64, u64),
+        y: &[f64],
+        end: Option<(bool, String)>,
+    ) -> bool {
+        let broken = count > before && bench.borrow_mut().accept(count, y, self).is_break();
+        let Some((converged, why)) = end else {
+            self.stopped = broken;
+            return !broken;
+        };
+        let limit = count >= self.limit && !converged;
+        self.ended = (!limit).then_some((converged, why));
+        false
+    }
+}
+
 /// The search from one start.
 fn search(
     problem: &mut Problem,
@@ -513,114 +562,93 @@ fn search(
     idle: &mut Vec<String>,
 ) -> Result<Search, SearchError> {
     let begin = Instant::now();
-    let method = problem.chosen_method();
-    let derivatives = method != OptimisationMethod::Cobyla;
-    let scales = FunctionScales { cost: 1.0, rows: vec![1.0; problem.rows.len()] };
-    let mut bench = Bench {
-        problem,
-        watch,
-        scales,
-        derivatives,
-        steepest: 0.0,
-        recent: VecDeque::new(),
-        accepted: None,
-        best: None,
-        evaluations: 0,
-        failed: (0, None),
+    let (method, tolerance) = (problem.chosen_method(), problem.tolerance);
+    let mut course = Course {
+        number,
+        begin,
+        limit: problem.iterations as u64,
+        history: Vec::new(),
+        stopped: false,
+        ended: None,
     };
+    let mut bench = Bench::new(problem, watch, method != OptimisationMethod::Cobyla);
     let y = bench.y(start);
     let first = match bench.evaluate(&y) {
         Err(Stopped) => return Err(SearchError::Stopped),
         Ok(Err(failed)) => return Err(SearchError::Start(failed.reason)),
         Ok(Ok(point)) => point,
     };
-    if derivatives {
+    if bench.derivatives {
         bench.check_influence(&first, &y, idle)?;
     }
     bench.scale_functions(&first);
     let start_cost = bench.problem.cost(&first.evaluation);
     bench.best = Some((bench.scaled_violation(&first), start_cost, first.clone()));
     bench.accepted = Some(first.clone());
-    let mut history = vec![bench.iteration(0, &first, 0.0, begin)];
-    let tolerance = bench.problem.tolerance;
-    let mut stopped = bench.watch.iterated(number, &history[0], &first.x).is_break();
-    let done = history[0].projected_gradient.is_some_and(|pg| pg <= tolerance) && history[0].violation == 0.0;
-    let mut ended = done.then(|| (true, String::new()));
-    let iterations = bench.problem.iterations;
-
+    let iteration = bench.iteration(0, &first, 0.0, begin);
+    course.stopped = bench.watch.iterated(number, &iteration, &first.x).is_break();
+    let done = iteration.projected_gradient.is_some_and(|pg| pg <= tolerance) && iteration.violation == 0.0;
+    course.history.push(iteration);
+    course.ended = done.then(|| (true, String::new()));
     let bench = RefCell::new(bench);
-    let follow = |count: u64, y: &[f64], history: &mut Vec<Iteration>| -> ControlFlow<()> {
-        let mut bench = bench.borrow_mut();
-        let Ok(Ok(point)) = bench.evaluate(y) else { return ControlFlow::Break(()) };
-        let before = bench.accepted.as_ref().map_or_else(|| y.to_vec(), |before| bench.y(&before.x));
-        let step = before.iter().zip(y).map(|(a, b)| (b - a) * (b - a)).sum::<f64>().sqrt();
-        let mut iteration = bench.iteration(count as usize, &point, step, begin);
-        let earlier = bench.accepted.as_ref().map(|before| before.evaluation.jumps.len());
-        iteration.jumps_changed = earlier.is_some_and(|jumps| jumps != point.evaluation.jumps.len());
-        iteration.other_events = bench.accepted.as_ref().and_then(|before| {
-            bench.problem.other_events(&before.evaluation.events, &point.evaluation.events)
-        });
-        bench.accepted = Some(point.clone());
-        let flow = bench.watch.iterated(number, &iteration, &point.x);
-        history.push(iteration);
-        flow
-    };
+    if course.ended.is_none() && !course.stopped {
+        minimise(&bench, method, tolerance, y, &mut course);
+    }
+    Ok(bench.into_inner().finish(start, first, start_cost, course))
+}
+
+/// Runs the optimiser.
+fn minimise(
+    bench: &RefCell<Bench<'_>>,
+    method: OptimisationMethod,
+    tolerance: f64,
+    y: Vec<f64>,
+    course: &mut Course,
+) {
     // One loop for all optimisers, whose states have different types.
     macro_rules! run {
-        ($adapter:expr, $solver:expr, $state:expr) => {{
-            let executor = Executor::new($adapter, $solver, $state).max_iter(iterations as u64);
-            match executor.into_stepper() {
-                Err(_) => stopped = true,
+        ($adapter:expr, $solver:expr, $state:expr) => {
+            match Executor::new($adapter, $solver, $state).max_iter(course.limit).into_stepper() {
+                Err(_) => course.stopped = true,
                 Ok(mut stepper) => loop {
                     let before = stepper.iter();
-                    match stepper.step() {
-                        Err(_) => {
-                            stopped = true;
-                            break;
+                    let Ok(outcome) = stepper.step() else {
+                        course.stopped = true;
+                        break;
+                    };
+                    let end = match outcome {
+                        StepOutcome::Stopped(report) => {
+                            let converged = matches!(report.termination, basin::Termination::Converged(_));
+                            Some((converged, words(&format!("{:?}", report.code()))))
                         }
-                        Ok(outcome) => {
-                            let (count, y) = (stepper.iter(), stepper.state().param().clone());
-                            let broken = count > before && follow(count, &y, &mut history).is_break();
-                            if let StepOutcome::Stopped(report) = outcome {
-                                use basin::Termination;
-                                let converged = matches!(report.termination, Termination::Converged(_));
-                                let limit = count >= iterations as u64 && !converged;
-                                ended = (!limit).then(|| (converged, words(&format!("{:?}", report.code()))));
-                                break;
-                            }
-                            if broken {
-                                stopped = true;
-                                break;
-                            }
-                        }
+                        _ => None,
+                    };
+                    let y = stepper.state().param().clone();
+                    if !course.goes_on(bench, (before, stepper.iter()), &y, end) {
+                        break;
                     }
                 },
             }
-        }};
+        };
     }
-    if ended.is_none() && !stopped {
-        match method {
-            OptimisationMethod::Slsqp => {
-                // Its tests are on the decrease of the cost, quadratic in the error of unknowns.
-                let accuracy = (tolerance * tolerance).max(1e-15);
-                let solver = Slsqp::new().with_absolute_accuracy_tolerance(accuracy);
-                run!(Adapter::<true>::new(&bench, false), solver, SelectedFirstOrderState::new(y));
-            }
-            OptimisationMethod::Cobyla => {
-                let solver = Cobyla::new().with_initial_radius(0.1).with_final_radius(tolerance.max(1e-10));
-                run!(Adapter::<true>::new(&bench, false), solver, SelectedState::new(y));
-            }
-            OptimisationMethod::Lbfgs | OptimisationMethod::Auto => {
-                let memory = y.len().clamp(MEMORY.0, MEMORY.1);
-                let solver = Lbfgs::new()
-                    .with_absolute_projected_gradient_tolerance(tolerance)
-                    .with_m_capacity(memory);
-                run!(Adapter::<false>::new(&bench, true), solver, FirstOrderState::new(y));
-            }
+    match method {
+        OptimisationMethod::Slsqp => {
+            // Its tests are on the decrease of the cost, quadratic in the error of unknowns.
+            let accuracy = (tolerance * tolerance).max(1e-15);
+            let solver = Slsqp::new().with_absolute_accuracy_tolerance(accuracy);
+            run!(Adapter::<true>::new(bench, false), solver, SelectedFirstOrderState::new(y))
+        }
+        OptimisationMethod::Cobyla => {
+            let solver = Cobyla::new().with_initial_radius(0.1).with_final_radius(tolerance.max(1e-10));
+            run!(Adapter::<true>::new(bench, false), solver, SelectedState::new(y))
+        }
+        OptimisationMethod::Lbfgs | OptimisationMethod::Auto => {
+            let memory = y.len().clamp(MEMORY.0, MEMORY.1);
+            let solver =
+                Lbfgs::new().with_absolute_projected_gradient_tolerance(tolerance).with_m_capacity(memory);
+            run!(Adapter::<false>::new(bench, true), solver, FirstOrderState::new(y))
         }
     }
-    let bench = bench.into_inner();
-    Ok(bench.finish(start, first, start_cost, history, stopped, ended, begin))
 }
 
 /// Corrections that L-BFGS keeps: as many as unknowns, so that it is BFGS for dozens of them, but not fewer or more than these. Integrals of sizes
@@ -632,6 +660,22 @@ const MEMORY: (usize, usize) = (10, 100);
 const ROUNDING: f64 = 1e-6;
 
 impl Bench<'_> {
+    /// Accepts the optimiser's new iterate, and tells whoever watches.
+    fn accept(&mut self, count: u64, y: &[f64], course: &mut Course) -> ControlFlow<()> {
+        let Ok(Ok(point)) = self.evaluate(y) else { return ControlFlow::Break(()) };
+        let before = self.accepted.as_ref().map_or_else(|| y.to_vec(), |before| self.y(&before.x));
+        let step = before.iter().zip(y).map(|(a, b)| (b - a) * (b - a)).sum::<f64>().sqrt();
+        let mut iteration = self.iteration(count as usize, &point, step, course.begin);
+        if let Some(Point { evaluation: before, .. }) = &self.accepted {
+            iteration.jumps_changed = before.jumps.len() != point.evaluation.jumps.len();
+            iteration.other_events = self.problem.other_events(&before.events, &point.evaluation.events);
+        }
+        let flow = self.watch.iterated(course.number, &iteration, &point.x);
+        self.accepted = Some(point);
+        course.history.push(iteration);
+        flow
+    }
+
     fn iteration(&self, number: usize, point: &Point, step: f64, begin: Instant) -> Iteration {
         let optimality =
             self.derivatives.then(|| self.problem.optimality(&point.x, &point.evaluation, &self.scales));
@@ -709,17 +753,8 @@ impl Bench<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one record")]
-    fn finish(
-        self,
-        start: &[f64],
-        first: Point,
-        start_cost: f64,
-        history: Vec<Iteration>,
-        stopped: bool,
-        ended: Option<(bool, String)>,
-        begin: Instant,
-    ) -> Search {
+    fn finish(self, start: &[f64], first: Point, start_cost: f64, course: Course) -> Search {
+        let Course { begin, history, stopped, ended, .. } = course;
         let (violation, cost, best) = self.best.clone().unwrap_or((0.0, start_cost, first.clone()));
         // The accepted point has the last gradient; another one may be better by rounding only.
         let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());

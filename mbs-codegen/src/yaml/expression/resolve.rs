@@ -491,6 +491,10 @@ impl<'a> Resolver<'a> {
         self.allow(e, Uses { state: true, velocities: true, ..Uses::default() }, shown)
     }
 
+    fn allow_acceleration(&mut self, e: &Syntax, shown: &str) -> Found<()> {
+        self.allow(e, Uses { accelerations: true, ..Uses::default() }, shown)
+    }
+
     pub(super) fn allow(&mut self, e: &Syntax, uses: Uses, shown: &str) -> Found<()> {
         let ok = match self.context {
             Context::Objective => true,
@@ -676,7 +680,7 @@ impl<'a> Resolver<'a> {
             "rate" => self.rate(e, one()?),
             "accel" => {
                 let c = self.coordinate(one()?)?;
-                self.allow(e, Uses { accelerations: true, ..Uses::default() }, "`accel(…)`")?;
+                self.allow_acceleration(e, "`accel(…)`")?;
                 Ok(Typed::Scalar(self.signed(Scalar::Acceleration(c), c)))
             }
             "pos" => {
@@ -691,7 +695,7 @@ impl<'a> Resolver<'a> {
             }
             "acc" => {
                 let marker = self.marker(one()?)?;
-                self.allow(e, Uses { accelerations: true, ..Uses::default() }, "`acc(…)`")?;
+                self.allow_acceleration(e, "`acc(…)`")?;
                 Ok(self.seen(Vector::PointAcceleration(marker), false))
             }
             "dir" => {
@@ -706,7 +710,7 @@ impl<'a> Resolver<'a> {
             }
             "alpha" => {
                 let body = self.body(one()?)?;
-                self.allow(e, Uses { accelerations: true, ..Uses::default() }, "`alpha(…)`")?;
+                self.allow_acceleration(e, "`alpha(…)`")?;
                 Ok(self.seen(Vector::AngularAcceleration(body), true))
             }
             "in" | "from" => {
@@ -734,27 +738,27 @@ impl<'a> Resolver<'a> {
             }
             "norm" => Ok(Typed::Scalar(Scalar::Norm(Box::new(self.vector(one()?)?)))),
             "unit" => Ok(Typed::Vector(Vector::Unit(Box::new(self.vector(one()?)?)))),
-            _ => {
-                let all = FUNCTIONS.iter().map(|(f, _)| *f).chain(SPECIAL_FUNCTIONS);
-                let problem = Problem::new(
-                    (e.at.0, e.at.0 + name.len()),
-                    format!("unknown function `{}`", shorten(name)),
-                );
-                Err(match (name, nearest(name, all)) {
-                    ("log", _) => problem.help("the natural logarithm is `ln(…)`"),
-                    ("pow", _) => problem.help("a power is written `a^b`"),
-                    ("position", _) => problem.help("the position of a point is `pos(body.point)`"),
-                    ("velocity", _) => problem.help("the velocity of a point is `vel(body.point)`"),
-                    ("reaction", _) => problem.help(
-                        "what a joint transmits is `reaction_force(joint)` and `reaction_torque(joint)`",
-                    ),
-                    ("lambda", _) => problem.help("a Lagrange multiplier is `multiplier(name)`"),
-                    ("acceleration", _) => problem.help("the acceleration of a point is `acc(body.point)`"),
-                    (_, Some(near)) => problem.help(format!("did you mean `{near}(…)`?")),
-                    _ if self.scope.symbol(name).is_some() => problem.help("a product is written with `*`"),
-                    _ => problem,
-                })
+            _ => Err(self.unknown_function(e, name)),
+        }
+    }
+
+    fn unknown_function(&self, e: &Syntax, name: &str) -> Problem {
+        let all = FUNCTIONS.iter().map(|(f, _)| *f).chain(SPECIAL_FUNCTIONS);
+        let problem =
+            Problem::new((e.at.0, e.at.0 + name.len()), format!("unknown function `{}`", shorten(name)));
+        match (name, nearest(name, all)) {
+            ("log", _) => problem.help("the natural logarithm is `ln(…)`"),
+            ("pow", _) => problem.help("a power is written `a^b`"),
+            ("position", _) => problem.help("the position of a point is `pos(body.point)`"),
+            ("velocity", _) => problem.help("the velocity of a point is `vel(body.point)`"),
+            ("reaction", _) => {
+                problem.help("what a joint transmits is `reaction_force(joint)` and `reaction_torque(joint)`")
             }
+            ("lambda", _) => problem.help("a Lagrange multiplier is `multiplier(name)`"),
+            ("acceleration", _) => problem.help("the acceleration of a point is `acc(body.point)`"),
+            (_, Some(near)) => problem.help(format!("did you mean `{near}(…)`?")),
+            _ if self.scope.symbol(name).is_some() => problem.help("a product is written with `*`"),
+            _ => problem,
         }
     }
 
