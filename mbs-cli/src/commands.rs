@@ -1,4 +1,4 @@
-//! The commands: each reads its arguments, asks the engine, and shows what comes of it.
+//! The commands: each parses its arguments, calls the engine and shows the result.
 
 mod check;
 mod compare;

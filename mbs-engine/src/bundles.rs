@@ -54,7 +54,7 @@ impl<S: Scalar> Interpreted<S> {
         };
         let more = match entry.pivots {
             Pivots::Positive => self.dims().nv,
-            // The right-hand side stands where the solution goes.
+            // The right-hand side is in the memory of the solution.
             _ if entry.written == Written::InPlace => tape.result_len(0),
             _ => columns.len(),
         };
@@ -100,7 +100,7 @@ impl<S: Scalar> Interpreted<S> {
 }
 
 impl<S: Scalar> Interpreted<S> {
-    /// Runs a bundle as it is: pivots are results like others, and nobody looks at them. For tests, which compare engines.
+    /// Runs a bundle as it is: pivots are results like others and are not checked. For tests, which compare engines.
     #[doc(hidden)]
     pub fn run_bundle(
         &self,
@@ -276,7 +276,7 @@ macro_rules! implementations {
 
 for_each_trait!(implementations);
 
-/// What traits tell of the structure, beside their bundles.
+/// Methods of traits that give the structure, beside their bundles.
 mod places {
     use super::{BundleKind, EventTable, JointPlaces, ParameterPlaces, Pattern, Places, Program};
 

@@ -191,7 +191,7 @@ struct Ready<'a> {
     model: Interpreted,
 }
 
-/// Stops a run that takes too long, or that nobody wants any more.
+/// Stops a run that takes too long or is interrupted.
 struct Clock<'f> {
     until: Instant,
     late: bool,

@@ -1,8 +1,8 @@
 //! An interpreted model, with the traits of generated code.
 //!
-//! What generated code has as constants stands here as values; what it turns into a compile error (a bundle that
-//! was not asked for) is [`EvalError::Absent`] here. Lengths are checked as there: what a bundle takes must have
-//! exactly its length, the scratch at least its own.
+//! Constants of generated code are values here; a bundle that was not requested, there a compile error, is
+//! [`EvalError::Absent`] here. Lengths are checked as there: arguments and results have exactly their length, the scratch
+//! at least its own.
 
 use crate::machine_code::{Engine, Policy};
 use crate::parameters::{self, ParameterError};
@@ -16,7 +16,7 @@ use mbs_jit::{Compiled, Fusing};
 use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System, Units};
 use std::sync::Arc;
 
-/// A model with its parameters and whatever depends on them alone.
+/// A model with its parameters and all values that depend on them alone.
 #[derive(Clone, Debug)]
 pub struct Interpreted<S: Scalar = f64> {
     program: Arc<Program>,
@@ -108,7 +108,7 @@ impl<S: Scalar> Interpreted<S> {
         }
     }
 
-    /// Says that a run begins: compiles what it may evaluate, if it is known to be long enough.
+    /// Announces a run: compiles the bundles it may evaluate, if it is known to be long enough.
     pub(crate) fn begin_run(&self) {
         if self.policy.after == Some(0) {
             self.compile();
@@ -319,7 +319,7 @@ impl<S: Scalar> Interpreted<S> {
 }
 
 impl Interpreted {
-    /// The machine code of a bundle over lanes that share nothing, where there shall and can be some.
+    /// The machine code of a bundle over independent lanes, if the engine compiles and the system allows it.
     pub(crate) fn lanes_code(&self, kind: BundleKind) -> Option<Compiled> {
         self.policy.after?;
         mbs_jit::compile_lanes(self.program.bundle(kind.name())?, &[], self.policy.fusing).ok()

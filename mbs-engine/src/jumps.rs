@@ -51,8 +51,8 @@ pub struct Jumps {
     seen: [Vec<f64>; 3],
     /// Switching functions at the last two nodes.
     functions: [Vec<f64>; 2],
-    before: Node,
-    now: Node,
+    before: Sample,
+    now: Sample,
     nodes: usize,
 }
 
@@ -66,9 +66,9 @@ struct Branch {
     jump: Option<(f64, f64)>,
 }
 
-/// A node: t, z, v, vd, u.
+/// The motion at a node: t, z, v, vd, u.
 #[derive(Clone, Debug, Default)]
-struct Node {
+struct Sample {
     t: [f64; 1],
     z: Vec<f64>,
     v: Vec<f64>,
@@ -76,10 +76,10 @@ struct Node {
     u: Vec<f64>,
 }
 
-impl Node {
+impl Sample {
     /// A point between two nodes. Where velocities are rates of coordinates, coordinates are the cubic of both ends and velocities its
     /// rate; everything else is on straight lines.
-    fn set_between(&mut self, a: &Node, b: &Node, s: f64) {
+    fn set_between(&mut self, a: &Sample, b: &Sample, s: f64) {
         let mix = |to: &mut [f64], a: &[f64], b: &[f64]| {
             for ((to, a), b) in to.iter_mut().zip(a).zip(b) {
                 *to = a + s * (b - a);
@@ -131,8 +131,8 @@ impl Jumps {
             functions: std::array::from_fn(|_| vec![0.0; tape.result_len(0)]),
             tape,
             prepared,
-            before: Node::default(),
-            now: Node::default(),
+            before: Sample::default(),
+            now: Sample::default(),
             nodes: 0,
         })
     }
@@ -258,7 +258,7 @@ impl Jumps {
     }
 
     /// Looks for two changes within one step: where the switching function is nearest to zero.
-    fn look_between(&mut self, i: usize, side: f64, earlier: &Node, now: &Node) {
+    fn look_between(&mut self, i: usize, side: f64, earlier: &Sample, now: &Sample) {
         let mut between = now.clone();
         let mut signed = |jumps: &mut Self, s: f64| {
             between.set_between(earlier, now, s);
@@ -291,7 +291,7 @@ impl Jumps {
     }
 
     /// Finds where between a node and the part `high` of the way to the next a branch changes over, and how far apart its sides are there.
-    fn locate(&mut self, i: usize, before: f64, earlier: &Node, now: &Node, mut high: f64) {
+    fn locate(&mut self, i: usize, before: f64, earlier: &Sample, now: &Sample, mut high: f64) {
         let mut between = now.clone();
         let mut low = 0.0;
         for _ in 0..BISECTIONS {
@@ -311,7 +311,7 @@ impl Jumps {
         }
     }
 
-    fn evaluate(&mut self, at: &Node) {
+    fn evaluate(&mut self, at: &Sample) {
         let mut arguments: Arguments<'_, f64> = [&[]; Group::ALL.len()];
         for (group, values) in [
             (Group::Time, at.t.as_slice()),

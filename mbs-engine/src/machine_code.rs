@@ -3,7 +3,7 @@
 //! A tape runs at once; machine code runs faster (a whole simulation of the buggy in half the processor time), but takes as long to write as the tape takes for some hundreds of
 //! evaluations. A run of known length has its code written before it begins, or not at all, so that no step allocates. Who does not know how many
 //! evaluations will come does best to begin on the tape and to compile when it has run for as long as compiling takes: this is never worse
-//! than twice the better of the two. Results have the same bits either way, so nobody can tell.
+//! than twice the better of the two. Results have the same bits either way.
 
 use mbs_jit::{Compiled, Fusing, Refusal};
 use std::sync::OnceLock;

@@ -107,7 +107,7 @@ impl<S: Scalar> Tape<S> {
         Assembler::new(bundle).assemble(bundle)
     }
 
-    /// The tape that does nothing.
+    /// The empty tape.
     pub(crate) fn empty() -> Tape<S> {
         Tape {
             constants: Vec::new(),
@@ -145,7 +145,7 @@ impl<S: Scalar> Tape<S> {
         }
     }
 
-    /// Says that a solve of several columns comes: as [`Tape::expect_run`], for code over four columns, which share everything but the
+    /// Announces a solve of several columns: as [`Tape::expect_run`], for code over four columns, which share everything but the
     /// right-hand side.
     pub(crate) fn expect_columns<'b>(&self, policy: Policy, bundle: impl FnOnce() -> Option<&'b Bundle>) {
         const SHARED: [Group; 2] = [Group::Factors, Group::Prepared];
@@ -406,7 +406,7 @@ struct Assembler<S> {
     /// How many they are, and the place of each; none of other slots.
     addressed: u32,
     slot_places: Vec<Option<Place>>,
-    /// What stands for each value: itself, or what a slot that it was loaded from held.
+    /// The replacement of each value: itself, or the value stored in the slot it was loaded from.
     values: Vec<Source>,
     /// What each other slot holds.
     held: Vec<Source>,
@@ -414,7 +414,7 @@ struct Assembler<S> {
     results: Vec<(&'static str, Vec<Source>)>,
     stretches: Vec<Stretch>,
     calls: Vec<Call>,
-    /// Where zero stands, which is what nobody writes.
+    /// Index of zero, the value of slots that are never written.
     zero: Place,
 }
 
@@ -679,7 +679,7 @@ impl<S: Scalar> Assembler<S> {
         self.steps = grouped;
     }
 
-    /// Which step reads each value last; results are read after all steps. What nobody reads has [`NOBODY`].
+    /// The last step that reads each value; results are read after all steps. A value that is never read has [`NOBODY`].
     fn last_uses(&self) -> Vec<usize> {
         let mut last_use = vec![NOBODY; self.values.len()];
         for (i, step) in self.steps.iter().enumerate() {
@@ -750,7 +750,7 @@ impl<S: Scalar> Assembler<S> {
                 Some((kind, len)) if *kind == step.kind => *len += 1,
                 _ => batches.push((step.kind, 1)),
             }
-            // What nobody reads gives its place back at once.
+            // A value that is never read frees its slot at once.
             for value in step.to.values().filter(|&value| last_use[value as usize] == NOBODY) {
                 places.release(value);
             }
@@ -815,7 +815,7 @@ fn group_by_kind(steps: &[Step], maker: &mut [usize], grouped: &mut Vec<Step>) {
     for (i, step) in steps.iter().enumerate() {
         step.to.values().for_each(|value| maker[value as usize] = i);
     }
-    // Who reads what a step makes: `readers[starts[i]..starts[i + 1]]`.
+    // Readers of the values of step i: `readers[starts[i]..starts[i + 1]]`.
     let mut waits = vec![0_usize; steps.len()];
     let mut starts = vec![0_usize; steps.len() + 1];
     let makers = |step: &Step| {

@@ -109,7 +109,7 @@ impl<'a> Mechanism<'a> {
         }
     }
 
-    /// The expressions behind a placeholder.
+    /// The expressions that a placeholder stands for.
     pub fn leaf(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
         match leaf {
             Leaf::Position(marker) => self.position(g, marker).0.to_vec(),

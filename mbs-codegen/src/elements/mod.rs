@@ -1,4 +1,4 @@
-//! What is neither inertia nor joint: markers, forces, constraints, outputs. Elements speak through markers only.
+//! What is neither inertia nor joint: markers, forces, constraints, outputs. Elements act on markers only.
 //!
 //! Input: the model's elements and the kinematics. Output: loads on links and coordinates, energies,
 //! outputs, all as expressions.

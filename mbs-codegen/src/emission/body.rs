@@ -75,7 +75,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
 /// Prints statements that read and write these arguments. Arrays are read and written as slices: a compiler takes much longer to check
 /// an indexed expression than a call of a function that is not generic, and a coercion for each call would take as long.
 fn print_block(bundle: &Bundle, used: &BTreeSet<Argument>, statements: &[Statement], out: &mut String) {
-    // The loops behind them take arrays.
+    // The loops that follow take arrays.
     let scoped = !bundle.loops.is_empty();
     if scoped {
         out.push_str("        {\n");

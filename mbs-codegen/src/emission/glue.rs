@@ -42,7 +42,7 @@ pub(super) fn implementations(program: &Program) -> TokenStream {
             }
         }
     };
-    // Who steps asks whether steps are fused.
+    // Implicit steps ask whether they are fused.
     let fused = |kind: &BundleKind| kind.entry().family == Family::FusedSteps;
     let separate = program.kinds.contains(&BundleKind::Residual) && !program.kinds.iter().any(fused);
     let separate = separate.then(|| quote!(impl rt::FusedSteps for Model {}));
@@ -232,7 +232,7 @@ fn solve_many(program: &Program, kind: BundleKind) -> Option<TokenStream> {
     })
 }
 
-/// What a trait tells of the structure, beside its bundles.
+/// Methods of a trait that give the structure, beside its bundles.
 fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
     let structure = &program.structure;
     let (pattern, derivatives) = (&structure.pattern, &structure.derivatives);

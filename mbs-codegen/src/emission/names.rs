@@ -24,7 +24,7 @@ pub fn identifier(name: &str) -> String {
     text
 }
 
-/// Fields for names; duplicates get a number. `type` becomes `type_`, and `type_`, if there is one too, `type__2`.
+/// Fields for names; duplicates get a number. `type` becomes `type_`, and a name `type_` beside it `type__2`.
 pub(super) fn fields<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut taken = HashSet::new();
     names

@@ -41,7 +41,7 @@ pub(super) fn print_zeros(bundle: &Bundle, zero: &str, out: &mut String) {
 pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
     for (i, each) in bundle.loops.iter().enumerate() {
         let table = format!("&{path}{}", name(bundle, first_like(bundle, i)));
-        // What stands before what is written may be read meanwhile.
+        // Memory before the written part may be read at the same time.
         let (slots, to) = match each.writes() {
             Memory::Array(array) => {
                 let range = bundle.array(array);

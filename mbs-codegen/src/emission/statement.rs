@@ -7,13 +7,13 @@ use std::fmt::{Display, Write};
 
 /// How values of one kind are written.
 pub(super) trait Values {
-    /// What stands before and behind the slot of a value that is loaded.
+    /// Prefix and suffix of the slot of a value that is loaded.
     const LOAD: [&'static str; 2];
 
-    /// What stands before the array, the index and the value of an entry that is stored, and behind them.
+    /// Prefixes of array, index and value of an entry that is stored, and the suffix.
     const STORE: [&'static str; 4];
 
-    /// What stands before and behind the angle of a sine and cosine.
+    /// Prefix and suffix of the angle of a sine and cosine.
     const SIN_COS: [&'static str; 2];
 
     /// An operand whose type follows from the context.

@@ -20,8 +20,8 @@ use crate::model::{
 };
 use crate::symbols::Group;
 
-/// What expressions may ask of the mechanism. The defaults answer zero: the reader refuses expressions
-/// that ask where nothing answers.
+/// Quantities of the mechanism that expressions may use. The defaults are zero: the reader refuses expressions
+/// that use a quantity where there is none.
 #[allow(unused_variables, reason = "the defaults answer zero whatever is asked")]
 pub trait Environment {
     /// z

@@ -78,7 +78,7 @@ impl Model {
         };
         self.for_each_law_scalar_mut(&mut |e| found |= put_clock(e));
         if found {
-            // Events go by the same clock.
+            // Events use the same clock.
             for event in &mut self.events {
                 let values = event.settings.iter_mut().map(|(_, value)| value);
                 let values = values.chain(event.placements.iter_mut().map(|(_, value)| value));

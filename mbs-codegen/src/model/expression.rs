@@ -1,4 +1,4 @@
-//! Typed, resolved expressions: what stands in a model wherever a number or a vector may stand.
+//! Typed, resolved expressions for scalars and vectors of a model.
 //!
 //! Vectors are in the world (ground) frame wherever the context is the world, and in the body frame where a
 //! body's own data is described (its points, its centre of mass).

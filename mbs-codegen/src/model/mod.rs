@@ -124,7 +124,7 @@ impl Model {
         model
     }
 
-    /// The full name of an equation, as it goes by everywhere.
+    /// The full name of an equation.
     pub fn row_name(&self, row: RowRef) -> String {
         let name = match row {
             RowRef::Constraint { constraint, row } => self

@@ -1,4 +1,4 @@
-//! Problems of optimisation: what of a model is varied, and what is to become small.
+//! Problems of optimisation: unknowns and cost.
 //!
 //! A problem is min Σ w_c w_o ψ_o(c) over unknowns within bounds, with objectives as constraints. Nothing here is part of the
 //! equations: generated code does not know problems.

@@ -56,7 +56,7 @@ pub enum ShapeKind {
     },
 }
 
-/// Colours that go by a name.
+/// Named colours.
 pub const COLOURS: [(&str, [u8; 3]); 12] = [
     ("black", [0x20, 0x22, 0x26]),
     ("grey", [0x86, 0x8e, 0x96]),

@@ -382,7 +382,7 @@ impl Program {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
-        // What the generator chooses by counts is there if it has written it.
+        // Bundles that the generator chooses by cost exist if it has written them.
         let written = |kind: &BundleKind| specifications.iter().any(|one| one.name == kind.name());
         let chosen = |kind: &BundleKind| matches!(kind.entry().exists, Exists::Cheaper | Exists::Fused);
         program.kinds.retain(|kind| !chosen(kind) || written(kind));
@@ -578,7 +578,7 @@ impl Program {
             Size::joint_unknowns => self.velocities.len() + rows,
             Size::unknowns => self.coordinates.len() + self.size(Size::rows),
             Size::entries => self.structure.pattern.entries(),
-            // A diagonal of small numbers stands behind the entries.
+            // A diagonal of small numbers follows the entries.
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
             // A tangent that steps carry: age, step size, sizes of the rows, factors.

@@ -66,7 +66,7 @@ pub(super) fn resolve(
         kinds.extend(BundleKind::FUSED_STEPS);
     }
     if has_events {
-        // Whoever runs the model meets its events.
+        // Every run of the model meets its events.
         let runs = [BundleKind::ForwardDynamics, BundleKind::ConstrainedDynamics, BundleKind::Residual];
         if has(&kinds, Family::Events) || runs.iter().any(|kind| kinds.contains(kind)) {
             kinds.extend(BundleKind::EVENTS);

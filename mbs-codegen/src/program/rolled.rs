@@ -92,7 +92,7 @@ fn by_numbers<const K: usize>(g: &mut Graph, factors: &[[ExprId; K]], width: usi
     numbers.chain([g.zero(); BLOCK]).collect()
 }
 
-/// How many numbers matter: those behind are zero in all of either.
+/// Length without the trailing entries that are zero in all of either.
 fn width<const K: usize>(g: &Graph, left: &[[ExprId; K]], right: &[[ExprId; K]]) -> usize {
     let vanish = |factors: &[[ExprId; K]], k: usize| factors.iter().all(|row| g.is(row[k], 0.0));
     (0..K).rev().find(|&k| !vanish(left, k) && !vanish(right, k)).map_or(0, |k| k + 1)

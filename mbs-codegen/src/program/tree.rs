@@ -1,4 +1,4 @@
-//! Which expressions the bundles want that identification, control and optimisation ask for.
+//! Expressions of the bundles for identification, control and optimisation.
 
 use super::equations::{Equations, Results, at_origin};
 use crate::constrained::Sparse;

@@ -31,7 +31,7 @@ pub enum Keep {
     HeldInCase(usize),
 }
 
-/// What may become of a joint.
+/// Whether a joint may or must be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// In the tree or cut, as the search finds.
@@ -92,7 +92,7 @@ fn keeps(model: &Model) -> Vec<Option<Keep>> {
     keeps
 }
 
-/// What may become of each joint, after wishes that cannot be met are noted and dropped.
+/// Whether each joint may or must be cut, after requirements that cannot be met are noted and dropped.
 fn roles(model: &Model, obstacles: &mut Vec<Obstacle>) -> Vec<Role> {
     let in_loop = obstacles::joints_in_loops(model);
     let mut kept_of_body: Vec<Option<(JointId, Keep)>> = vec![None; model.bodies.len()];
@@ -112,7 +112,7 @@ fn roles(model: &Model, obstacles: &mut Vec<Obstacle>) -> Vec<Role> {
             (Some(true), None) => Role::Cut,
             (_, None) => Role::Free,
             (_, Some(keep)) if child == BodyId::GROUND => {
-                // Ground has no joint of the tree. Without a loop it is the wrong way round, which is told.
+                // Ground has no joint of the tree. Without a loop the joint is the wrong way round, which is reported.
                 if in_loop[i] {
                     obstacles.push(Obstacle::KeptOnGround { joint: id, keep });
                 }

@@ -40,7 +40,7 @@ pub fn branches(tree: &Tree) -> Vec<Branch> {
     branches
 }
 
-/// Whether velocities of two branches share entries of the mass matrix: one stands on the way from the other to ground.
+/// Whether velocities of two branches share entries of the mass matrix: one branch is an ancestor of the other.
 pub fn are_coupled(branches: &[Branch], a: usize, b: usize) -> bool {
     let (inner, outer) = (a.min(b), a.max(b));
     let mut way = std::iter::successors(Some(outer), |&branch| branches[branch].parent);

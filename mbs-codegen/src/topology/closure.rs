@@ -92,8 +92,8 @@ pub fn rows(model: &Model, tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// What vanishes where a joint is closed, each with the end of its name. `values` choose directions that are
-/// free to choose.
+/// Closure expressions of a joint, each with the suffix of its name. `values` choose directions that are
+/// free.
 pub fn closure(joint: &Joint, values: &Values) -> Vec<(&'static str, Scalar)> {
     let (r_p, r_c) = (point(&joint.parent), point(&joint.child));
     let d = r_c.minus(r_p);

@@ -70,9 +70,9 @@ pub struct Tree {
     pub link_of_joint: Vec<Option<usize>>,
     /// The joints that are not in the tree, in the order of the file: each closes a loop.
     pub cuts: Vec<JointId>,
-    /// First of the variables among z; they stand behind the coordinates of the joints.
+    /// Offset of the variables in z, after the coordinates of the joints.
     pub variables_z: usize,
-    /// First of their rates among v.
+    /// Offset of their rates in v.
     pub variables_v: usize,
     /// Number of coordinates.
     pub nq: usize,
@@ -152,7 +152,7 @@ impl Tree {
         self.v_depths().into_iter().sum()
     }
 
-    /// How many products the factors of M take away: for each velocity the depths 1, …, d − 1 of those before it.
+    /// Number of products that factoring M subtracts: for each velocity the depths 1, …, d − 1 of its ancestors.
     pub fn eliminations(&self) -> usize {
         self.v_depths().into_iter().map(|d| d * (d - 1) / 2).sum()
     }

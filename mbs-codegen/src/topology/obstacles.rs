@@ -1,13 +1,13 @@
 //! What keeps the joints of a model from having a tree.
 //!
-//! Input: the joints and what may become of each. Output: [`Obstacle`]s, which the reader turns into messages.
+//! Input: the joints and whether each may be cut. Output: [`Obstacle`]s, which the reader turns into messages.
 
 use super::arborescence::{Keep, Role};
 use super::loops::Loop;
 use crate::model::{BodyId, JointId, Model};
 use std::collections::VecDeque;
 
-/// Why the joints have no tree that meets all wishes.
+/// Why the joints have no tree that meets all requirements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Obstacle {
     /// `cut: true` at a joint that is part of no loop.
@@ -77,7 +77,7 @@ pub(super) fn neighbours(model: &Model) -> Vec<Vec<(BodyId, JointId)>> {
 pub(super) fn joints_in_loops(model: &Model) -> Vec<bool> {
     let mut in_loop = vec![false; model.joints.len()];
     if model.joints.len() < model.bodies.len() && !model.joints.iter().any(|joint| joint.cut == Some(true)) {
-        // As many joints as bodies carried at most: if all are connected, no loops; if not, that is told.
+        // At most as many joints as bodies: if all are connected, there are no loops; if not, that is reported.
         return in_loop;
     }
     let neighbours = neighbours(model);

@@ -1,4 +1,4 @@
-//! The arguments of an element's instance, resolved where the instance stands.
+//! The arguments of an element's instance, resolved in the scope of the instance.
 //!
 //! Points, bodies and coordinates are real ones. Scalars and vectors are read as if they stood in the element: in a
 //! mirrored instance they are seen in the mirror too.
@@ -11,8 +11,8 @@ use super::reader::Reader;
 use super::scope::{Named, Scope, Symbol, Thing};
 
 impl<'t> Reader<'t> {
-    /// Puts the arguments into the instance's scope. `around` is what the instance stands in: the file, or the instance
-    /// of another element.
+    /// Adds the arguments to the instance's scope. `around` is the enclosing scope: the file, or the instance of another
+    /// element.
     pub(super) fn read_arguments(
         &mut self,
         arguments: &[Argument<'t>],

@@ -67,7 +67,7 @@ impl Type {
     }
 }
 
-/// A row with the end of its name, empty for a single row.
+/// A row with the suffix of its name, empty for a single row.
 type Rows = Vec<(String, Scalar)>;
 
 /// Directions parallel to less than this sine are taken for parallel: the cosine of their angle is flat.

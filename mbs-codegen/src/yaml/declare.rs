@@ -1,4 +1,4 @@
-//! First pass: which names exist. Expressions may name what stands later in the file, so all names are known
+//! First pass: which names exist. Expressions may use names that are declared later, so all names are known
 //! before the first expression is read.
 //!
 //! Output: [`Unit`]s, the file itself and one for each instance of an element, with the entries still to be read;
@@ -81,11 +81,11 @@ struct Instance<'t> {
     unit: Unit<'t>,
     scope: Scope,
     arguments: Vec<Argument<'t>>,
-    /// The instance it stands in, by its place among all; none if it stands in the file.
+    /// Index of the instance that contains it; none in the file.
     parent: Option<usize>,
 }
 
-/// Where instances stand: in the file, or in the instance of another element.
+/// What contains instances: the file, or the instance of another element.
 #[derive(Clone, Copy)]
 struct Around<'p> {
     prefix: &'p str,
@@ -117,7 +117,7 @@ struct Spaces {
 
 /// Where the names of a unit go.
 struct Names<'n> {
-    /// What stands before every name of an instance; nothing in the file.
+    /// Prefix of every name of an instance; empty in the file.
     prefix: &'n str,
     /// The scope of the unit, which has names as written.
     local: &'n mut Scope,
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
         let global = Rc::new(global);
         self.global = Rc::clone(&global);
         root.scope = Rc::clone(&global);
-        // The file as it is seen in a mirror: definitions are read as if they stood where they are used.
+        // The file as seen in a mirror: definitions are read in the context of their use.
         let mut mirrored: [Option<Rc<Scope>>; 3] = [const { None }; 3];
         let mut units = vec![root];
         for Instance { mut unit, mut scope, arguments, parent } in instances {
@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
                 }
                 _ => Rc::clone(&global),
             };
-            // Parents stand before their children, after the file.
+            // The file first, then parents before their children.
             let around = parent.map_or(&file, |parent| &units[parent + 1].scope);
             self.read_arguments(&arguments, &mut scope, around);
             scope.outer = Some(file);
@@ -314,7 +314,7 @@ impl<'t> Reader<'t> {
         joints
     }
 
-    /// Variables stand where values stand and where coordinates are addressed, so they share the names of both.
+    /// Variables are values and coordinates, so they share the names of both.
     fn declare_variables(
         &mut self,
         fields: &Fields<'t>,
@@ -333,7 +333,7 @@ impl<'t> Reader<'t> {
                 continue;
             }
             let diagnostics = &mut self.diagnostics;
-            // Coordinates, velocities and outputs stand side by side in the results.
+            // Coordinates, velocities and outputs are columns of one table.
             if !things.add(&name, entry.key_span, "variable", diagnostics)
                 || !outputs.add(&name, entry.key_span, "variable", diagnostics)
                 || !outputs.add(&format!("{name}_rate"), entry.key_span, "the rate", diagnostics)
@@ -370,7 +370,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What has a name that no expression uses.
+    /// Declares names that no expression uses.
     fn declare_named(
         &mut self,
         fields: &Fields<'t>,
@@ -417,7 +417,7 @@ impl<'t> Reader<'t> {
         constraints
     }
 
-    /// A definition stands where values stand, and before a dot.
+    /// A definition is used as a value, and before a dot.
     fn declare_definition(
         &mut self,
         entry: &Entry,

@@ -1,8 +1,8 @@
-//! `definitions`: expressions that go by a name, of the file or of an element.
+//! `definitions`: named expressions of the file or of an element.
 //!
 //! Input: the entries of one unit and the names it sees. Output: the same scope with a symbol for each. A definition
-//! may name others that stand later, so they are read in the order of their needs; circles are reported. The
-//! expression is put in wherever its name stands, and what it depends on is checked there.
+//! may name later ones, so they are read in the order of their dependencies; cycles are reported. The
+//! expression is substituted wherever its name is used, and its dependencies are checked there.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -53,7 +53,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The entries, each after those it names; and those of a circle, if there is one.
+/// The entries in the order of their dependencies; and those of a cycle, if there is one.
 fn reading_order(entries: &[&Entry]) -> (Vec<usize>, Vec<usize>) {
     let places: HashMap<&str, usize> = entries.iter().enumerate().map(|(i, e)| (&*e.key, i)).collect();
     let needs: Vec<BTreeSet<usize>> = entries.iter().map(|e| named(&e.value, &places)).collect();
@@ -76,7 +76,7 @@ fn reading_order(entries: &[&Entry]) -> (Vec<usize>, Vec<usize>) {
     let Some(first) = (0..entries.len()).find(|&i| left[i] > 0) else {
         return (order, Vec::new());
     };
-    // Whoever waits needs one that waits: going on from one to the next ends in a circle.
+    // Every entry that is left depends on one that is left: following dependencies ends in a cycle.
     let mut way = vec![first];
     loop {
         let last = way[way.len() - 1];

@@ -26,7 +26,7 @@ const VARIABLE: &str = "q";
 
 /// One of the four: ±q + rest, or the rest alone.
 struct DhEntry {
-    /// Whether the variable stands in it, and whether with a minus sign.
+    /// Whether it contains the variable, and whether with a minus sign.
     variable: Option<Sign>,
     rest: Scalar,
     /// Whether the rest depends on no parameter.
@@ -249,12 +249,12 @@ fn split(resolver: &mut Resolver<'_>, e: &Syntax) -> Result<(Option<Sign>, Scala
     Ok((variable, rest.unwrap_or(Scalar::Number(0.0))))
 }
 
-/// Whether the variable stands in an expression. Its height is bounded.
+/// Whether an expression contains the variable. Its height is bounded.
 fn mentions(e: &Syntax) -> bool {
     match &e.kind {
         SyntaxKind::Name(name) => name == VARIABLE,
         SyntaxKind::Number(_) => false,
-        // `q[i]` and `q.x` are other things.
+        // `q[i]` and `q.x` are not the variable.
         SyntaxKind::Path(..) => false,
         SyntaxKind::Index(_, a) | SyntaxKind::Negate(a) | SyntaxKind::Component(a, _) => mentions(a),
         SyntaxKind::Call(_, all) | SyntaxKind::List(all) => all.iter().any(mentions),

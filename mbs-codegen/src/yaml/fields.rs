@@ -12,7 +12,7 @@ pub(super) struct Fields<'t> {
     /// Where the thing described is named.
     pub(super) at: Span,
     what: &'static str,
-    /// Keys that were meant but written wrongly, as far as one can guess; reported already.
+    /// Valid keys nearest to misspelt ones; reported already.
     misspelt: Vec<&'static str>,
     entries: &'t [Entry],
 }

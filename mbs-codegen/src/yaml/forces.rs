@@ -192,7 +192,7 @@ impl<'t> Reader<'t> {
         )
     }
 
-    /// A coordinate that is no Euler parameter; `refusal`: what is said of one.
+    /// A coordinate that is no Euler parameter; `refusal`: the message for one.
     fn plain_coordinate(
         &mut self,
         entry: &'t Entry,

@@ -241,7 +241,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Gives both sides the directions that stand at the joint, and refuses what the kind has no use for.
+    /// Gives both sides the directions of the joint's entry, and refuses keys that the kind does not have.
     fn read_directions(
         &mut self,
         fields: &Fields<'t>,

@@ -1,8 +1,8 @@
 //! The standard elements, which every model may use by name.
 //!
 //! Input: the tree of a file. Output: the tree with those standard elements added that an instance names and the
-//! file does not declare. Their places are those of the instance's `element:`, so that whatever is wrong with their
-//! arguments is reported there.
+//! file does not declare. Their places are those of the instance's `element:`, so that errors in their arguments
+//! are reported there.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -14,7 +14,7 @@ pub const EXPRESSION_BYTES: usize = 4096;
 pub const EXPRESSION_NESTING: usize = 48;
 /// Height of one expression's tree: a sum of this many terms is the longest.
 pub const EXPRESSION_DEPTH: usize = 160;
-/// Height of an expression's tree with arguments and definitions put in.
+/// Height of an expression's tree after arguments and definitions are substituted.
 pub const TREE_DEPTH: usize = 320;
 /// Elements inside elements.
 pub const ELEMENT_DEPTH: usize = 8;

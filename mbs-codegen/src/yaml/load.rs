@@ -44,7 +44,7 @@ enum Content {
     Mapping { entries: Vec<Entry>, places: HashMap<Rc<str>, Span>, key: Option<(Rc<str>, Span, Use)> },
 }
 
-/// What becomes of a key's value.
+/// Where a key's value goes.
 #[derive(PartialEq)]
 enum Use {
     Keep,
@@ -200,7 +200,7 @@ impl Loader<'_, '_> {
         self.attach(Rc::new(Node { span, kind: Kind::Broken }), 1);
     }
 
-    /// Hands a finished node to the list or mapping it stands in.
+    /// Adds a finished node to its list or mapping.
     fn attach(&mut self, node: Rc<Node>, height: usize) {
         let Some(open) = self.stack.last_mut() else {
             self.root.get_or_insert(node);
@@ -262,7 +262,7 @@ impl Loader<'_, '_> {
     }
 }
 
-/// A name as it may stand in a message.
+/// A name for a message.
 pub(super) fn shorten(name: &str) -> String {
     let mut out: String =
         name.chars().take(limits::NAME_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();

@@ -84,7 +84,7 @@ impl<'t> Reader<'t> {
         terms
     }
 
-    /// Lets events keep the values of the terms that are taken at them, in inputs that the terminal terms name.
+    /// Lets events store the values of terms that are taken at them in inputs, which the terminal terms read.
     pub(super) fn keep_event_terms(&mut self, model: &mut Model) {
         let Model { objectives, events, inputs, .. } = model;
         for objective in objectives {

@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
         self.diagnostics.error(at, format!("unknown {what} `{}`", shorten(name))).help(help);
     }
 
-    /// The names of a text, of a list, or the keys of a mapping with what stands behind them.
+    /// The names of a text, of a list, or the keys of a mapping with their values.
     pub(super) fn names(&mut self, node: &'t Node, what: &str) -> Vec<(Rc<str>, Span, Option<&'t Node>)> {
         match &node.kind {
             Kind::Scalar(text) if !node.is_null() => vec![(Rc::clone(&text.value), node.span, None)],
@@ -418,7 +418,7 @@ impl<'t> Reader<'t> {
         Some(History { input, form, knots, min, max, scale, start })
     }
 
-    /// The values that a name stands for.
+    /// The values of a name.
     fn varied(&mut self, name: &Rc<str>, at: Span, choices: Choices<'_>) -> Option<Vec<SensitivityRef>> {
         let text = Text { value: Rc::clone(name), style: Style::Plain, in_flow: false };
         let item = Node { span: at, kind: Kind::Scalar(text) };
@@ -426,7 +426,7 @@ impl<'t> Reader<'t> {
         self.sensitivity_entry(&item, text, &syntax, choices).filter(|found| !found.is_empty())
     }
 
-    /// Bounds and scale of an unknown; what the entry does not say is the parameter's.
+    /// Bounds and scale of an unknown; by default those of the parameter.
     fn bounds(
         &mut self,
         name: &str,

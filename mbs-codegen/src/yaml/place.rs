@@ -114,7 +114,7 @@ mod tests {
     use crate::yaml::load::load;
     use crate::yaml::node::Kind;
 
-    /// The source text that stands for `needle` in the value of the only key.
+    /// The source text of `needle` in the value of the only key.
     fn found(source: &str, needle: &str) -> (String, u32, u32) {
         let mut d = Diagnostics::new();
         let root = load(source, &mut d).expect("a tree");

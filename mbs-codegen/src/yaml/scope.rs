@@ -26,7 +26,7 @@ pub(super) struct Symbols {
     pub(super) rows: Vec<RowNames>,
 }
 
-/// The ends of the names of a constraint's rows; that of a single row may be empty.
+/// Suffixes of the names of a constraint's rows; that of a single row may be empty.
 pub(super) enum RowNames {
     /// Constraints are not read yet.
     Unread,
@@ -86,7 +86,7 @@ pub(super) struct JointSymbol {
     pub(super) velocities: Vec<String>,
 }
 
-/// What a name means where a value stands.
+/// What a name means as a value.
 #[derive(Clone)]
 pub(super) enum Symbol {
     Parameter(ParameterId),
@@ -106,7 +106,7 @@ pub(super) struct Named<T> {
     pub(super) extent: Extent,
 }
 
-/// How large an expression is, names put in.
+/// The size of an expression after names are substituted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
     /// Operations.

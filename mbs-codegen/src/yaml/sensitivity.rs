@@ -14,7 +14,7 @@ use crate::diagnostics::Span;
 use crate::model::sensitivity::{Influence, Influences};
 use crate::model::{Input, Model, Parameter, ParameterId, ParameterValue, SensitivityRef};
 
-/// An entry of a list, kept until the whole model can tell what it changes.
+/// An entry of a list, kept until the model is complete.
 pub(super) struct Listed {
     /// The case whose list it is in, by its place; the model's own list if absent.
     case: Option<usize>,

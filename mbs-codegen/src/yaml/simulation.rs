@@ -27,7 +27,7 @@ const MAX_STEPS: u64 = 10_000_000_000;
 /// Most trials of one step: from any size to rounding it takes fewer.
 const MAX_REJECTED: u64 = 10_000;
 
-/// A simulation, and what of it the file has chosen: what it has not follows the choices.
+/// A simulation, and which of its settings the file gives; defaults of the others follow from these.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) simulation: Simulation,
@@ -73,7 +73,7 @@ pub(super) struct Around<'m> {
 }
 
 impl<'t> Reader<'t> {
-    /// Lays what an entry says over a simulation.
+    /// Overrides a simulation by an entry.
     pub(super) fn read_simulation(&mut self, entry: Option<&'t Entry>, mut settings: Settings) -> Settings {
         let Some(entry) = entry else { return settings };
         let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::SIMULATION) else {
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
         settings
     }
 
-    /// Formulation, integrator and what belongs to them.
+    /// Formulation, integrator and their settings.
     fn read_methods(&mut self, fields: &Fields<'t>, settings: &mut Settings) {
         if let Some(node) = fields.value("formulation") {
             let words = Formulation::ALL.map(|formulation| (formulation.keyword(), formulation));
@@ -137,7 +137,7 @@ impl<'t> Reader<'t> {
         }
         if let Some(node) = fields.value("integrator") {
             let words = Integrator::ALL.map(|integrator| (integrator.keyword(), integrator));
-            // A case that names the same integrator keeps what belongs to it.
+            // A case that names the same integrator keeps its settings.
             if let Some(new) = self.word(node, "an integrator", &words)
                 && settings.integrator.is_none_or(|old| old.keyword() != new.keyword())
             {
@@ -220,7 +220,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A number of things: from 1 to `most`.
+    /// A count from 1 to `most`.
     fn whole(&mut self, node: &Node, what: &str, most: u64) -> Option<u64> {
         let n = self.number(node)?;
         if n >= 1.0 && n <= most as f64 && n.fract() == 0.0 {
@@ -231,7 +231,7 @@ impl<'t> Reader<'t> {
         None
     }
 
-    /// What belongs to Newmark's family and to generalized-α.
+    /// Settings of Newmark's family and of generalized-α.
     fn read_coefficients(&mut self, fields: &Fields<'t>, settings: &mut Settings) {
         let mut integrator = settings.simulation.integrator;
         for (key, owner, low, high) in [

@@ -75,7 +75,7 @@ impl<'t> Reader<'t> {
         start
     }
 
-    /// Lays what a node says over a start.
+    /// Overrides a start by a node.
     pub(super) fn start_over(
         &mut self,
         node: &'t Node,

@@ -168,7 +168,7 @@ impl Reader<'_> {
         topology::loop_through(model, joint).map(|found| found.describe(model)).unwrap_or_default()
     }
 
-    /// What is lost where a joint is cut, and what its closure costs.
+    /// Start values lost by cutting a joint, and the operations of its closure.
     fn check_cuts(&mut self, model: &Model) {
         let tree = topology::span(model);
         for (at, id) in std::mem::take(&mut self.cuts) {
@@ -216,7 +216,7 @@ impl Reader<'_> {
     }
 }
 
-/// How often the directions of a joint stand in its closure rows, at most.
+/// Most copies of a joint's directions in its closure rows.
 const CLOSURE_COPIES: usize = 20;
 
 /// Operations of a joint's own expressions.

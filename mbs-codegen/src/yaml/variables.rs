@@ -49,7 +49,7 @@ impl<'t> Reader<'t> {
         variable
     }
 
-    /// Lays a value, or `{value, rate, hold}`, over the start of a variable.
+    /// Overrides the start of a variable by a value or by `{value, rate, hold}`.
     pub(super) fn variable_start(&mut self, node: &'t Node, scope: &Scope, start: &mut VariableStart) {
         if let Kind::Mapping(_) = &node.kind {
             if let Some(fields) = self.fields(node, node.span, &keys::START) {

@@ -16,7 +16,7 @@ use mbs_runtime::{
 };
 use std::ops::ControlFlow;
 
-/// Memory that an adjoint may take if nobody says, bytes.
+/// Default memory of an adjoint, bytes.
 pub const MEMORY: usize = 1 << 30;
 
 /// How a gradient is computed, and why.
@@ -41,7 +41,7 @@ impl Choice {
     }
 }
 
-/// Chooses how to compute a gradient. `memory`: in bytes, [`MEMORY`] if nobody says. `trajectories`: whether derivatives along the
+/// Chooses how to compute a gradient. `memory`: in bytes, [`MEMORY`] by default. `trajectories`: whether derivatives along the
 /// run are wanted, which the direct one alone has.
 pub fn choose(
     model: &Interpreted,

@@ -4,7 +4,7 @@ use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::{InputId, Model, ParameterId, ParameterValue, SensitivityRef};
 use std::fmt;
 
-/// Why a name stands for nothing that a model can be differentiated by.
+/// Why a model cannot be differentiated by a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {

@@ -1,4 +1,4 @@
-//! What an explicit run does not know of a node: rates, accelerations and multipliers, and their derivatives.
+//! Quantities of a node that an explicit run does not compute: rates, accelerations and multipliers, and their derivatives.
 //!
 //! Input: positions, velocities and their derivatives by the parameters. Output: a [`Node`] in coordinate form. With θ_ρ = L(z) z_ρ,
 //!
@@ -18,7 +18,7 @@ use mbs_runtime::{
     Stabilisation, System, euler_parameters,
 };
 
-/// Of complex steps: its square is nothing.
+/// The imaginary step: its square vanishes beside any number.
 const STEP: f64 = 1e-40;
 
 /// Memory for a node.
@@ -62,7 +62,7 @@ impl Completion {
         }
     }
 
-    /// Computes all of it.
+    /// Computes them at a node.
     pub(super) fn complete(
         &mut self,
         model: &Interpreted,
@@ -123,17 +123,19 @@ impl Completion {
         Ok(())
     }
 
-    /// What was computed.
-    pub(super) fn node<'a>(&'a self, seen: &DifferentiatedAt<'a, f64>) -> Node<'a> {
+    /// The node with the computed quantities.
+    pub(super) fn node<'a>(&'a self, seen: &DifferentiatedAt<'a, f64>) -> Result<Node<'a>, EvalError> {
         let At { t, z, u, .. } = seen.at;
-        Node {
+        let (expected, found) = (self.zd_rho.len(), seen.derivatives.len());
+        let short = EvalError::Length { what: "derivatives of the state", expected, found };
+        Ok(Node {
             motion: Motion { t, z, zd: &self.zd, zdd: &self.zdd, u },
             lambda: &self.lambda,
-            z: seen.derivatives.get(..self.zd_rho.len()).unwrap_or_default(),
+            z: seen.derivatives.get(..expected).ok_or(short)?,
             zd: &self.zd_rho,
             zdd: &self.zdd_rho,
             lambda_derivatives: &self.lambda_rho,
-        }
+        })
     }
 }
 
@@ -164,7 +166,7 @@ fn right_hand_side(
     Ok(b)
 }
 
-/// The place of a row of the joint form among all: normalisation rows stand between the two kinds of others.
+/// Index of a row of the joint form among all rows: normalisation rows lie between holonomic and nonholonomic ones.
 fn row(dims: &Dims, i: usize) -> usize {
     if i < dims.n_holonomic { i } else { i + dims.n_normalisation }
 }

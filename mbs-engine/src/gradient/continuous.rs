@@ -45,8 +45,8 @@ use std::ops::ControlFlow;
 
 type Dense = DMatrix<f64>;
 
-/// A node of the run.
-struct Node {
+/// A node of the run, kept for the way back.
+struct KeptNode {
     t: f64,
     z: Vec<f64>,
     zd: Vec<f64>,
@@ -55,7 +55,7 @@ struct Node {
     u: Vec<f64>,
 }
 
-impl Node {
+impl KeptNode {
     fn motion(&self) -> Motion<'_, f64> {
         Motion { t: self.t, z: &self.z, zd: &self.zd, zdd: &self.zdd, u: &self.u }
     }
@@ -100,13 +100,13 @@ pub fn run(
         let error = StepError::Length { what: "memory", expected: needed, found: numbers };
         return Err(counting(0, numbers, error));
     }
-    let mut nodes: Vec<Node> = Vec::with_capacity(steps.steps + 1);
+    let mut nodes: Vec<KeptNode> = Vec::with_capacity(steps.steps + 1);
     let mut scratch = vec![0.0; mbs_runtime::Ali3p::scratch_len(&dims)];
     let statistics =
         fixed.run(model, &mut model.input_signals(), &mut state, &span, &mut scratch, |node| {
             let Motion { t, z, zd, zdd, u } = node.motion;
             let [z, zd, zdd, u, lambda] = [z, zd, zdd, u, node.lambda].map(<[f64]>::to_vec);
-            nodes.push(Node { t, z, zd, zdd, lambda, u });
+            nodes.push(KeptNode { t, z, zd, zdd, lambda, u });
             let (Some(node), number) = (nodes.last(), nodes.len() - 1) else { return ControlFlow::Break(()) };
             match number {
                 0 => ControlFlow::Continue(()),
@@ -167,7 +167,7 @@ fn put(to: &mut Dense, first: usize, places: &[(u32, u32)], values: &[f64], fact
 }
 
 impl Matrices {
-    fn of(model: &Interpreted, node: &Node) -> Result<Self, mbs_runtime::EvalError> {
+    fn of(model: &Interpreted, node: &KeptNode) -> Result<Self, mbs_runtime::EvalError> {
         let dims = model.dims();
         let (nq, rows, p, psi) = (dims.nq, dims.rows(), dims.sensitivity.parameters, holonomic_rows(&dims));
         let mut w = vec![0.0; dims.workspace];
@@ -259,7 +259,7 @@ struct Partials {
 }
 
 impl Partials {
-    fn of(model: &Interpreted, node: &Node, terminal: bool) -> Result<Self, mbs_runtime::EvalError> {
+    fn of(model: &Interpreted, node: &KeptNode, terminal: bool) -> Result<Self, mbs_runtime::EvalError> {
         let dims = model.dims();
         let (nq, rows, p, m) = (dims.nq, dims.rows(), dims.sensitivity.parameters, dims.n_objectives);
         let mut w = vec![0.0; dims.workspace];
@@ -326,7 +326,7 @@ impl Sweep {
     fn node(
         &mut self,
         model: &Interpreted,
-        node: &Node,
+        node: &KeptNode,
         before: Option<f64>,
         later: Option<f64>,
     ) -> Result<(), StepError> {

@@ -44,16 +44,17 @@ pub(super) fn run(
     let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
     let columns = dims.sensitivity.parameters;
     let (n, rows) = (dims.nq * columns, if shown { dims.rows() * columns } else { 0 });
+    let mut short = None;
     let mut watch = |node: mbs_runtime::formulation::Node<'_, f64>| {
-        let part = |from: usize, len: usize| node.derivatives.get(from..from + len).unwrap_or_default();
-        let known = Known::All(Node {
-            motion: node.motion,
-            lambda: node.lambda,
-            z: part(0, n),
-            zd: part(n, n),
-            zdd: part(2 * n, n),
-            lambda_derivatives: part(3 * n, rows),
-        });
+        let part = |from: usize, len: usize| node.derivatives.get(from..from + len);
+        let parts = (part(0, n), part(n, n), part(2 * n, n), part(3 * n, rows));
+        let (Some(z), Some(zd), Some(zdd), Some(lambda_derivatives)) = parts else {
+            let (expected, found) = (3 * n + rows, node.derivatives.len());
+            short = Some(StepError::Length { what: "derivatives of the state", expected, found });
+            return ControlFlow::Break(());
+        };
+        let known =
+            Known::All(Node { motion: node.motion, lambda: node.lambda, z, zd, zdd, lambda_derivatives });
         observe(Moment { t: node.motion.t, known })
     };
     let (inputs, changes, gradients) = (&mut model.input_signals(), &mut derivatives, &mut gradient);
@@ -82,6 +83,9 @@ pub(super) fn run(
         };
         run.run_implicit_with_events(model, inputs, &mut state, changes, &span, gradients, &mut scratch, see)?
     };
+    if let Some(error) = short {
+        return Err(error);
+    }
     let found = Gradient::of(&dims, &gradient)?;
     Ok(Found {
         objectives: found.objectives.to_vec(),

@@ -251,7 +251,7 @@ impl Moment<'_> {
             Known::All(node) => Ok(see(*node)),
             Known::Joints(completion, model, at) => {
                 completion.complete(model, at)?;
-                Ok(see(completion.node(at)))
+                Ok(see(completion.node(at)?))
             }
         }
     }

@@ -17,7 +17,7 @@ pub fn trajectory_columns(program: &Program, multipliers: bool) -> Vec<String> {
     names
 }
 
-/// A row of the table in parts, behind the time; of the multipliers, those of the holonomic and the nonholonomic rows.
+/// A row of the table in parts, after the time; multipliers of the holonomic and the nonholonomic rows.
 pub fn trajectory_row<'a>(program: &Program, node: &Node<'a>) -> [&'a [f64]; 5] {
     let parameters = program.sensitivity.len();
     let lambda = node.lambda_derivatives;

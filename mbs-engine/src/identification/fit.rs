@@ -54,7 +54,7 @@ pub struct Fit {
     pub stopped: bool,
     /// Runs that failed, and why the last did.
     pub failed: (usize, Option<String>),
-    /// What is to be said of the start.
+    /// Notes on the start.
     pub notes: Vec<String>,
 }
 

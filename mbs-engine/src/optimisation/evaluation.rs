@@ -23,7 +23,7 @@ pub struct Evaluation {
 
 /// A run of a problem's case.
 #[derive(Debug)]
-pub struct Motion<'p> {
+pub struct CaseRun<'p> {
     /// The case, if it is one.
     pub case: Option<&'p str>,
     /// What the run left.
@@ -34,7 +34,7 @@ pub struct Motion<'p> {
     pub settings: Settings,
 }
 
-/// A run inside a search that came to nothing.
+/// A run inside a search that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// Why.
@@ -82,7 +82,7 @@ impl Problem {
     }
 
     /// The motion of a case at x, with its history; none if it cannot be run.
-    pub fn motion(&mut self, case: usize, x: &[f64]) -> Option<Motion<'_>> {
+    pub fn motion(&mut self, case: usize, x: &[f64]) -> Option<CaseRun<'_>> {
         let run = self.runs.get_mut(case)?;
         let mut parameters = run.model.parameters().to_vec();
         for (variable, x) in self.variables.iter().zip(x) {
@@ -92,7 +92,7 @@ impl Problem {
         let settings = Settings { keeps_history: true, ..run.settings.clone() };
         let record = simulation::run(&run.model, &settings, &mut simulation::Silent);
         let case = run.case.as_deref();
-        record.failure.is_none().then_some(Motion { case, record, model: &run.model, settings })
+        record.failure.is_none().then_some(CaseRun { case, record, model: &run.model, settings })
     }
 
     /// How many cases are run.
@@ -128,7 +128,7 @@ impl Problem {
         objective: usize,
     ) -> &'e [f64] {
         let all = evaluation.derivatives.get(run).map_or(&[][..], Vec::as_slice);
-        // The clock of laws may have a column behind the unknowns.
+        // The clock of laws may have a column after those of the unknowns.
         let columns = all.len() / evaluation.values.get(run).map_or(1, |values| values.len().max(1));
         let row = all.get(objective * columns..).unwrap_or_default();
         row.get(..self.variables.len()).unwrap_or_default()

@@ -2,7 +2,7 @@
 //!
 //! Input: a model and one of its [`Optimisation`](mbs_codegen::model::Optimisation) problems. Output: an [`Outcome`] with the best parameters, active bounds and
 //! multipliers by name, and what it took. Gradients are those of the discrete solution, direct or by the adjoint, whichever costs less.
-//! The optimisers are those of the crate `basin`; a run that fails inside is a step that was too long.
+//! The optimisers are those of the crate `basin`; a run that fails shortens the step.
 //!
 //! ```
 //! use mbs_engine::optimisation::{Problem, Setup, Unwatched, solve};
@@ -36,7 +36,7 @@ mod request;
 mod scaling;
 mod search;
 
-pub use evaluation::{Evaluation, Failed, Motion};
+pub use evaluation::{CaseRun, Evaluation, Failed};
 pub use histories::VariedInput;
 pub use optimality::{ActiveBound, ActiveRow, Optimality};
 pub(crate) use problem::variables;

@@ -113,7 +113,7 @@ pub struct Problem {
     pub tolerance: f64,
     /// Most iterations from one start.
     pub iterations: usize,
-    /// What is to be said before the search.
+    /// Notes before the search.
     pub notes: Vec<String>,
     /// Inputs whose histories are varied.
     pub inputs: Vec<VariedInput>,
@@ -452,7 +452,7 @@ fn run(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Run, 
     Ok(Run { case, model: interpreted, settings, extremes: Vec::new(), plain: None })
 }
 
-/// What is varied, the values that the search begins with, and what is to be said of them. `own`: all parameters.
+/// The unknowns, their start values, and notes on these. `own`: all parameters.
 pub(crate) fn variables(
     model: &Model,
     over: &[Unknown],

@@ -48,7 +48,7 @@ pub trait Watch {
     }
 }
 
-/// Nobody follows.
+/// No observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
@@ -149,7 +149,7 @@ impl Outcome {
     }
 }
 
-/// Why there is nothing to show of a search.
+/// Why a search has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SearchError {
@@ -713,7 +713,7 @@ impl Bench<'_> {
         self.steepest = steep / self.scales.cost;
     }
 
-    /// Names unknowns that move nothing; an error if none moves the cost, here and beside.
+    /// Names unknowns without influence; an error if none changes the cost, here and nearby.
     fn check_influence(
         &mut self,
         first: &Point,

@@ -22,7 +22,7 @@ pub trait Follower {
     }
 }
 
-/// Nobody follows.
+/// No observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

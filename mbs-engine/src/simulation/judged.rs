@@ -6,7 +6,7 @@ use mbs_runtime::{
     At, Dims, EvalError, ForwardDynamics, Hold, Index1, Objectives, Quantity, System, Units, WithEvents,
 };
 
-/// A system and what judges it.
+/// A system and its objectives.
 pub(super) struct Judged<'a, M> {
     pub(super) model: &'a Interpreted,
     pub(super) system: &'a M,

@@ -1,4 +1,4 @@
-//! What is seen of a run: at every node whatever a report or a table needs is evaluated.
+//! The observer of a run: evaluates at every node the quantities of reports and tables.
 //!
 //! Input: the nodes of a run in the order of time, as [`Now`]. Output: rows of results for a [`Follower`], and sums and extremes over all
 //! nodes. A node is a *result* if it is the first, the last, or one of those the output interval asks for.
@@ -21,7 +21,7 @@ use mbs_runtime::{
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// The instant of a node, with whatever is known of it.
+/// The instant of a node, with the quantities known of it.
 #[derive(Clone, Debug)]
 pub struct Now {
     /// Time, s.
@@ -79,7 +79,7 @@ impl Now {
         }
         euler_parameters::velocities(model, z, zd, &mut self.v)?;
         euler_parameters::accelerations(model, z, zd, zdd, &mut self.vd)?;
-        // Normalisation rows stand between the two kinds of others.
+        // Normalisation rows lie between holonomic and nonholonomic ones.
         let dims = model.dims();
         let (holonomic, rest) = node.lambda.split_at(dims.n_holonomic);
         self.lambda.clear();
@@ -104,7 +104,7 @@ pub(super) enum Accelerations<'a> {
 }
 
 impl Accelerations<'_> {
-    /// Fills in what positions and velocities do not tell.
+    /// Fills in accelerations and multipliers.
     fn complete(&self, model: &Interpreted, now: &mut Now, w: &mut [f64]) -> Result<(), EvalError> {
         let Now { t, z, v, u, zd, vd, zdd, lambda, .. } = now;
         let at = At { t: *t, z, v, x: &[], u };
@@ -215,7 +215,7 @@ pub struct EventSeen {
     pub steps: usize,
 }
 
-/// Norms of constraints that stand behind the columns of a history.
+/// Norms of constraints, after the columns of a history.
 const NORMS: [&str; 3] = ["position", "velocity", "acceleration"];
 
 /// The curves of a history: the [`columns`] of the run but time, then norms of constraints.

@@ -94,7 +94,7 @@ impl Check {
         self.error <= self.tolerance && self.tolerance <= TELLING
     }
 
-    /// Whether the derivative is rounding at its instant: nothing is told by it, nor against it.
+    /// Whether the derivative is rounding at its instant: the comparison proves nothing.
     fn is_rounding(&self) -> bool {
         self.error <= self.tolerance && self.tolerance > TELLING
     }

@@ -231,7 +231,7 @@ impl<'a, S: Scalar> Ledger<'a, S> {
         }
         euler_parameters::velocities(self.model, at.z, at.zd, &mut self.v)?;
         euler_parameters::accelerations(self.model, at.z, at.zd, at.zdd, &mut self.vd)?;
-        // Normalisation rows stand between the two kinds of others.
+        // Normalisation rows lie between holonomic and nonholonomic ones.
         self.lambda.clear();
         self.lambda.extend(lambda.iter().take(dims.n_holonomic));
         self.lambda.extend(lambda.iter().skip(dims.n_holonomic + dims.n_normalisation));

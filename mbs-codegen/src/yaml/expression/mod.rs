@@ -24,12 +24,12 @@ impl Problem {
         Problem { start: at.0, end: at.1, message: message.into(), help: String::new() }
     }
 
-    /// A problem that is known already and need not be told again.
+    /// A problem that is already reported.
     fn reported() -> Self {
         Problem::new((0, 0), "")
     }
 
-    /// Whether it was told already.
+    /// Whether it is already reported.
     pub(super) fn is_reported(&self) -> bool {
         self.message.is_empty()
     }
@@ -40,7 +40,7 @@ impl Problem {
     }
 }
 
-/// An expression as it stands, before names are looked up.
+/// An expression before names are looked up.
 #[derive(Debug)]
 pub(super) struct Syntax {
     /// Bytes of the text it covers.

@@ -1,4 +1,4 @@
-//! From syntax to typed expressions: names are looked up, types checked, and what may not stand here is refused.
+//! From syntax to typed expressions: names are looked up, types and contexts checked.
 
 use super::{Operator, Problem, Relation, Syntax, SyntaxKind};
 use crate::diagnostics::nearest;
@@ -13,7 +13,7 @@ use crate::yaml::mirror::{coordinate_flips, mirror, negate, velocity_flips};
 use crate::yaml::names::{CONSTANTS, FUNCTIONS, SPECIAL_FUNCTIONS, is_function};
 use crate::yaml::scope::{Extent, Scope, Symbol, Symbols, Thing, Uses};
 
-/// Where an expression stands, which decides what it may depend on.
+/// The context of an expression, which decides what it may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::yaml) enum Context {
     /// A plain number: bounds, array values, simulation settings.
@@ -62,7 +62,7 @@ pub(in crate::yaml) struct Resolver<'a> {
     pub(in crate::yaml) uses: Uses,
     /// How many operations it has, those of arguments and definitions included.
     pub(in crate::yaml) size: usize,
-    /// Height of the highest argument or definition put in.
+    /// Height of the highest argument or definition that is substituted.
     pub(in crate::yaml) inserted: usize,
     /// Knots whose order is to be checked once all parameters have values.
     pub(in crate::yaml) knots: Vec<((usize, usize), ArrayRef)>,
@@ -90,7 +90,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A scalar, or the complaint that it is a vector.
+    /// A scalar; an error if it is a vector.
     pub(in crate::yaml) fn scalar(&mut self, e: &Syntax) -> Found<Scalar> {
         match self.typed(e)? {
             Typed::Scalar(s) => Ok(s),
@@ -99,7 +99,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A vector, or the complaint that it is a scalar.
+    /// A vector; an error if it is a scalar.
     pub(in crate::yaml) fn vector(&mut self, e: &Syntax) -> Found<Vector> {
         if let Some((name, written)) = self.axis_by_letter(e) {
             let message = format!("unknown name `{name}`, where a vector is expected");
@@ -481,7 +481,7 @@ impl<'a> Resolver<'a> {
         found.map(|value| (value, uses))
     }
 
-    // What may stand here.
+    // Dependencies that the context allows.
 
     fn allow_state(&mut self, e: &Syntax, shown: &str) -> Found<()> {
         self.allow(e, Uses { state: true, ..Uses::default() }, shown)
@@ -617,7 +617,7 @@ impl<'a> Resolver<'a> {
             },
             SyntaxKind::List(items) => {
                 let outer = self.context;
-                // The entries must not change during a run, whatever stands around the table.
+                // The entries must not change during a run, in any context.
                 if self.context != Context::Constant {
                     self.context = Context::Parameters;
                 }
