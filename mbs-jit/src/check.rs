@@ -1,6 +1,6 @@
 //! Reads machine code again, byte by byte, before it is run.
 //!
-//! Enters: the bytes of a function and the lengths of the slices it is given. Leaves: nothing, or what is wrong and where.
+//! Input: the bytes of a function and the lengths of its slices. Output: nothing, or an error with its place.
 //! Holds afterwards, whatever wrote the bytes: the function saves and restores what the caller keeps, runs straight from its first
 //! instruction to its return, reads only scalars of its slices, writes only scalars of its memory and its results, and calls only
 //! functions of the table, none of which takes an address. [`crate::machine`] rests on this, and on nothing else of this crate.
@@ -17,7 +17,7 @@ use crate::straight::{CONSTANTS, MEMORY};
 pub(crate) struct Slices {
     /// Scalars of each slice, in the order of the table.
     pub lengths: Vec<usize>,
-    /// The first slice that is a result; it and all behind it may be written, and the memory.
+    /// The first slice that is a result; it and all later ones may be written, and the memory.
     pub first_result: usize,
     /// How many functions the table has.
     pub functions: usize,
@@ -451,7 +451,7 @@ mod tests {
         ];
         for (name, body) in refused {
             assert!(checked(body).is_err(), "{name}");
-            // Behind an instruction that is fine, too.
+            // After a valid instruction, too.
             let fine = code(|code| code.load(Width::One, 0, at(MEMORY_REGISTER, 0)));
             assert!(checked(&[&fine, body].concat()).is_err(), "{name}");
         }

@@ -11,7 +11,7 @@
 //! | r14 | the constants |
 //! | [`ROTATING`] | other slices, loaded from the table where they are needed |
 //!
-//! A slice is known by the address [`BIAS`] bytes behind its first scalar: displacements of one byte then reach 32 scalars.
+//! A slice is addressed by a base [`BIAS`] bytes after its first scalar: displacements of one byte then reach 32 scalars.
 
 /// Lanes of a number: one sample, or four of them side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Width {
     }
 }
 
-/// How far behind the first scalar of a slice its register points, in bytes.
+/// Offset of a slice's base register from its first scalar, bytes.
 pub(crate) const BIAS: i32 = 128;
 
 pub(crate) const TABLE: u8 = 3;
@@ -58,7 +58,7 @@ pub(crate) const PROLOGUE: [u8; 28] = [
     0x90, // nop
 ];
 
-/// Gives everything back and returns.
+/// The epilogue: restores registers and stack, and returns.
 pub(crate) const EPILOGUE: [u8; 18] = [
     0xc5, 0xf8, 0x77, // vzeroupper
     0x48, 0x83, 0xc4, 0x08, // add rsp, 8

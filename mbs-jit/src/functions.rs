@@ -21,7 +21,7 @@ const OF_ONE: [UnaryOp; 12] = [
     UnaryOp::Sign,
 ];
 
-/// Those of two, behind them.
+/// Those of two, after them.
 const OF_TWO: [BinaryOp; 2] = [BinaryOp::Pow, BinaryOp::Atan2];
 
 /// The last entry, of two results.

@@ -1,4 +1,4 @@
-//! Executable memory, and the one call of what is in it.
+//! Executable memory, and the one call of its code.
 //!
 //! Enters: bytes and what they may touch. Leaves: a [`Machine`], whose functions can be called safely.
 //! Holds afterwards: memory was writable first and is executable since, never both; every function passed [`check`], as it lies in that

@@ -1,7 +1,7 @@
 //! Operations → machine code, registers chosen on the way.
 //!
-//! Enters: [`Straight`]. Leaves: [`Written`], pieces of machine code with what stands between them: gathers and kernels, which are not
-//! compiled. Holds afterwards: each item is found in a register or at its home, a scalar of a slice, until nothing reads it any more.
+//! Input: [`Straight`]. Output: [`Written`], pieces of machine code and between them gathers and kernels, which are not
+//! compiled. Holds afterwards: each live item is in a register or in its home slot, a scalar of a slice.
 //!
 //! A register is taken from the item whose next use is furthest (Belady's rule, which is optimal where dropping costs nothing), except that
 //! an item without home must be stored first and so counts as nearer. Values never change, so an item is stored at most once.
@@ -139,7 +139,7 @@ struct Writer {
     /// Slices in the rotating registers, and when each was used.
     bases: [(u8, u32); ROTATING.len()],
     clock: u32,
-    /// Places in memory that nobody uses any more.
+    /// Free slots in memory.
     free: Vec<u32>,
     fixed: u32,
     memory: u32,
@@ -158,7 +158,7 @@ impl Writer {
         &mut self.code
     }
 
-    /// Ends the present function. Whoever is still read must be at home.
+    /// Ends the present function. Every live item must be in its home slot.
     fn end(&mut self) {
         if let Some(begun) = self.begun.take() {
             self.code.bytes.extend(encode::EPILOGUE);
@@ -226,7 +226,7 @@ impl Writer {
         self.next[item as usize] == NEVER
     }
 
-    /// The register that is best given up, and when what it holds is read next.
+    /// The register to spill, and the next use of its item.
     fn victim(&self) -> (u8, u32) {
         let (mut best, mut furthest, mut next) = (0, 0, 0);
         for register in (0..16).filter(|register| self.pinned >> register & 1 == 0) {
@@ -253,7 +253,7 @@ impl Writer {
         }
     }
 
-    /// A register that nothing needs any more.
+    /// A register without a live item.
     fn take(&mut self) -> Result<u8, Refusal> {
         let (register, _) = self.victim();
         if let Some(item) = self.held[register as usize] {
@@ -331,7 +331,7 @@ impl Writer {
         Ok(register)
     }
 
-    /// After an operation: what nothing reads any more leaves its register and its place.
+    /// After an operation: dead items free their registers and slots.
     fn release(&mut self, item: Item) {
         if !self.is_dead(item) {
             return;
@@ -348,7 +348,7 @@ impl Writer {
         }
     }
 
-    /// Before a call: whoever is still read goes home; registers keep what they hold until the call.
+    /// Before a call: stores live items to their home slots; registers keep their values until the call.
     fn all_home(&mut self) -> Result<(), Refusal> {
         for register in 0..16 {
             if let Some(item) = self.held[register]
@@ -437,7 +437,7 @@ impl Writer {
         }
     }
 
-    /// What is not compiled: everything goes home, the function ends, a part stands between it and the next.
+    /// A part that is not compiled: live items are stored, the function ends, the part runs before the next function.
     fn interrupt(&mut self, index: Option<Item>) -> Result<(), Refusal> {
         if self.width != Width::One {
             return Err(Refusal::Lanes);

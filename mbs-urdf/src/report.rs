@@ -1,4 +1,4 @@
-//! What an import did that the model's text does not show.
+//! Changes by an import that the model's text does not show.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Report {
     pub renamed: Vec<(&'static str, String, String)>,
     /// Joints that move no mass and are locked at zero.
     pub locked: Vec<String>,
-    /// Elements and attributes without a place in the model, and how often they stand in the file.
+    /// Elements and attributes that the model cannot represent, and how often the file has them.
     pub skipped: BTreeMap<String, usize>,
     /// Joints of which the limits are kept as text.
     pub limits: usize,

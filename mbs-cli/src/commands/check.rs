@@ -61,7 +61,7 @@ fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<To
     // Fused steps are on request, and repeat what is counted here.
     let all = BundleKind::ALL.into_iter().filter(|kind| kind.entry().family != Family::FusedSteps);
     let estimates = program::estimates(model, &all.collect::<Vec<_>>());
-    // Of what comes together the largest counts, and derivatives bring what they are derivatives of.
+    // Of bundles that come together the largest counts, and derivatives bring the bundles they are derivatives of.
     let largest = |family: Family| {
         let members = estimates.iter().filter(|(kind, _)| kind.entry().family == family);
         members.map(|&(_, operations)| operations).max().unwrap_or(0)

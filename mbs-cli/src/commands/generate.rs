@@ -1,4 +1,4 @@
-//! `mbs generate`: writes modules, or tells whether those that are there are fresh.
+//! `mbs generate`: writes modules, or checks that existing ones are up to date.
 
 mod c_library;
 mod code;

@@ -114,7 +114,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         .print(to_stdout || history_to_stdout)
 }
 
-/// What a run left and the file it wrote; nothing where nobody reads that file any more.
+/// The results of a run and the file it wrote; none if the reader of that file is gone.
 fn finish<'a, T>(
     watcher: Watcher<'a>,
     outcome: Result<T, RunFailure>,

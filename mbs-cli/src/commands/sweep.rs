@@ -1,4 +1,4 @@
-//! `mbs sweep`: many runs with other parameters, and what they tell.
+//! `mbs sweep`: many runs with other parameters, and statistics of their results.
 
 use crate::arguments::Sweep;
 use crate::output::csv::is_parquet;
@@ -234,7 +234,7 @@ impl Shown<'_> {
         Some(Summary { mean, deviation: variance.sqrt(), least, most })
     }
 
-    /// Reasons and how many runs failed for each; what stands in backquotes or is a number differs from run to run.
+    /// Reasons and how many runs failed for each; names in backquotes and numbers, which differ from run to run, are ignored.
     fn failures(&self) -> BTreeMap<&str, usize> {
         let mut reasons = BTreeMap::new();
         for why in self.rows.iter().filter_map(|row| row.result.as_ref().err()) {

@@ -29,7 +29,7 @@ pub(crate) fn rows(model: &Interpreted, found: &Found, objective: usize) -> Vec<
     all.map(row).collect()
 }
 
-/// Below a table in which zeros stand for rounding.
+/// Note below a table in which derivatives that are rounding are shown as zero.
 const ROUNDING: &str =
     "  a derivative of 0 may stand for rounding, less than 1e-14 of the objective; `--json` has the number\n";
 
@@ -43,7 +43,7 @@ pub(crate) fn table(model: &Interpreted, found: &Found, objective: usize) -> Str
 
 /// Events that a table shows; `--json` has all.
 const EVENTS: usize = 12;
-/// Parameters whose derivatives stand in a table of events.
+/// Most parameters in a table of events.
 const COLUMNS: usize = 6;
 
 /// Times of events, and their derivatives where they are known; nothing for a run without events.

@@ -5,7 +5,7 @@ use mbs_engine::simulation::Curves;
 /// Letters of a name beside its curve.
 const LABEL: usize = 48;
 
-/// A name as it stands beside its curve: a long one loses its middle.
+/// The label of a curve: a long name loses its middle.
 pub(crate) fn label(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= LABEL {

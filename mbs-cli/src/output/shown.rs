@@ -23,7 +23,7 @@ pub(crate) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// What assembly changed notably. What drives prescribe is not changed but found.
+    /// Start values that assembly changed notably, without those that drives prescribe.
     pub(crate) fn moved(&self) -> impl Iterator<Item = (usize, f64, f64)> {
         let kinematic = self.settings.analysis == Analysis::Kinematics;
         let nq = self.model.program().coordinates.len();

@@ -6,7 +6,7 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// Columns stand this far apart, and from the margin.
+/// Distance between columns, and from the margin.
 const GAP: &str = "  ";
 
 impl Table {

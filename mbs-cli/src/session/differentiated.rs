@@ -13,7 +13,7 @@ use mbs_engine::gradient::{NameError, by_names};
 use mbs_engine::simulation::{self, Settings, independent};
 use mbs_runtime::StepError;
 
-/// Reads the model; the list of the command line stands in place of its own.
+/// Reads the model; the list of the command line replaces the model's.
 pub(crate) fn read(common: &Common, by: &By) -> Result<Analysed, Failure> {
     read_in(common, by, common.coordinates)
 }

@@ -188,7 +188,7 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// What to tell.
+    /// The message.
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Trouble::None => None,

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked for, and the exit code that says so.
+//! Failures of commands and their exit codes.
 
 use super::files::{self, Text};
 use crate::output::json::pretty;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub(crate) struct Failure {
     message: String,
     code: u8,
-    /// What programs are told, if it is more than the message.
+    /// The object for programs, if it says more than the message.
     object: Option<Value>,
 }
 

@@ -239,7 +239,7 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     write_bytes(path, text.as_bytes())
 }
 
-/// The same of anything.
+/// The same for any contents.
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let write = || {
         let (mut pending, mut file) = Pending::create(path)?;

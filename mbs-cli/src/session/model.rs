@@ -43,7 +43,7 @@ pub(crate) fn find_case<'a>(model: &'a Model, name: Option<&str>) -> Result<Opti
     })
 }
 
-/// Writes the equations of a model, and tells so while it lasts.
+/// Writes the equations of a model, and shows progress.
 pub(crate) fn write_equations<T>(
     model: &Model,
     write: impl FnOnce() -> Result<T, InstanceError>,

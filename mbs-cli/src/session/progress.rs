@@ -1,4 +1,4 @@
-//! How far a long run is, and that other things are under way, on a terminal.
+//! Progress of long runs and other work, on a terminal.
 
 use crate::output::number::{duration, significant};
 use std::io::{self, IsTerminal};
@@ -37,7 +37,7 @@ impl Progress {
         self.show(|span| line(span, t, elapsed));
     }
 
-    /// What is under way beside the run.
+    /// Other work.
     pub(crate) fn say(&mut self, what: &str) {
         self.show(|_| what.into());
     }
@@ -62,7 +62,7 @@ impl Progress {
     }
 }
 
-/// Tells that something of unknown length is under way, and since when, until it is dropped.
+/// Shows that work of unknown length is under way, and since when, until it is dropped.
 pub(crate) struct Ticker {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,

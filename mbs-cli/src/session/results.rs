@@ -1,4 +1,4 @@
-//! The file of results: where it may go, how rows come to it while a run goes on, and what of it is left.
+//! The file of results: where it may go, how rows are written during a run, and what is kept after a failure.
 
 use super::failure::Failure;
 use super::files::{self, Pending};

@@ -119,7 +119,7 @@ pub(crate) fn spare_unfinished(
     }
 }
 
-/// The rows of a file and the length of what is whole of it. The file must have the columns and the points of the plan.
+/// The rows of a file and the length of its complete part. The file must have the columns and the points of the plan.
 pub(crate) fn read(path: &Path, plan: &Plan, results: &[String]) -> Result<(Vec<Row>, usize), Failure> {
     let text = files::read(path)?.text;
     let other = |why: &str| Failure::usage(format!("`{}` belongs to another sweep: {why}", path.display()));

@@ -1,7 +1,7 @@
 //! A model file with one more case.
 //!
 //! Input: the text of a model, the case a search ran under, better parameters. Output: the text with a case that has all of it;
-//! everything else, comments too, stays as it was. The result is read before anybody sees it.
+//! everything else, comments too, stays as it was. The result is validated before it is written.
 
 use mbs_codegen::model::optimisation::HistoryForm;
 use mbs_codegen::model::{Case, Model, ParameterValue};
@@ -77,7 +77,7 @@ pub(crate) fn with_case(
     let mut out = String::new();
     match cases {
         Some(at) => {
-            // In front of the others, so that nothing has to be known of where they end.
+            // Before the others, so that their end need not be found.
             let tail = lines.split_off(at + 1);
             lines.iter().for_each(|line| out.push_str(&format!("{line}\n")));
             out.push_str(&entry);

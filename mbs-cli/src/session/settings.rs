@@ -92,7 +92,7 @@ pub(crate) fn refuse(error: &SettingError) -> Failure {
     })
 }
 
-/// Chooses how the equations of a run are evaluated; tells where machine code would be taken, but cannot be.
+/// Chooses how the equations of a run are evaluated; warns if machine code is requested but not available.
 pub(crate) fn choose_engine(model: &mut Interpreted, engine: EngineName, settings: &Settings) {
     let (chosen, fusing) = engine.into();
     model.set_engine(chosen, settings.expected_evaluations(), fusing);
@@ -106,13 +106,13 @@ pub(crate) fn choose_engine(model: &mut Interpreted, engine: EngineName, setting
 /// Whether it was said that there is no machine code.
 static NOTED: AtomicBool = AtomicBool::new(false);
 
-/// What is said where there is no machine code, the first time.
+/// The warning without machine code, shown once.
 fn note_once(available: Result<(), Refusal>, noted: &AtomicBool) -> Option<String> {
     let why = available.err()?;
     (!noted.swap(true, Ordering::Relaxed)).then(|| format!("note: the interpreter runs alone: {why}\n"))
 }
 
-/// Tells of options that do nothing.
+/// Warns of options without effect.
 pub(crate) fn note_idle(settings: &Settings) {
     for setting in &settings.idle {
         let option = option(*setting);

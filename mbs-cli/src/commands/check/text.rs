@@ -1,4 +1,4 @@
-//! What a model is made of, as tables for people.
+//! The summary of a model as tables.
 
 use super::Summary;
 use crate::output::number::{count, grouped, short};
@@ -434,7 +434,7 @@ pub(super) fn hold(hold: Hold) -> &'static str {
     }
 }
 
-/// Free text of a file on one line, without what a terminal takes for a command.
+/// Free text of a file on one line, without control sequences.
 fn one_line(text: &str) -> String {
     let words: Vec<String> =
         text.split_whitespace().map(|word| word.chars().filter(|c| !c.is_control()).collect()).collect();

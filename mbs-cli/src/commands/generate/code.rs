@@ -26,7 +26,7 @@ pub(super) struct Code {
     pub(super) functions: u64,
     /// Of all code.
     pub(super) all: u64,
-    /// Of all constants, which stand beside the code.
+    /// Of all constants, outside of the code.
     pub(super) constants: u64,
     /// Of static memory, that with initial values and that without.
     pub(super) memory: [u64; 2],
@@ -87,7 +87,7 @@ impl Code {
     }
 }
 
-/// The identifier that stands at the beginning of mangled text, behind its length.
+/// The identifier at the beginning of mangled text, after its length.
 fn identifier(text: &str) -> Option<&str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (length, rest) = text.split_at(digits);
