@@ -292,6 +292,9 @@ impl<M: Constrained> Solution<'_, '_, M> {
         }
         let Memory { residual, sizes, noise: before, column: spread, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
+        // Where an equation sums less than this, its terms have lost digits: weights that fade from step to step on the way back, if
+        // constraints leave nothing free.
+        let vanished = M::S::MIN_POSITIVE / M::S::EPSILON;
         let nq = self.system.dims().nq;
         let units = self.system.units();
         let nothing = NOTHING * M::S::EPSILON * units.largest_row(cut("sizes", sizes, nq)?.1);
@@ -303,7 +306,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
             let says = i < nq || size.real() > nothing * unit || !size.is_finite();
             let size = if noise { size.real() + before.real() + cancelled * unit } else { size.real() };
             let size = if judged && i >= nq { size + spread.real() } else { size };
-            if !says && depend(self.bordered.redundant) {
+            if (!says && depend(self.bordered.redundant)) || size <= vanished {
                 continue;
             }
             for (k, r) in row.iter().enumerate() {
