@@ -356,11 +356,11 @@ impl EventFailure {
             }
             Self::AtRest => {
                 "is at rest: its function is zero there with rate zero, and crosses zero without having been on the other side; \
-                 let the event stop the run, or start away from it"
+                 let the event stop the run, start away from it, or let contact that stays be a state of a mode with its constraint"
             }
             Self::Accumulates => {
-                "comes ever faster and never ends: it accumulates here; let it stop the run, give it a `minimum_interval`, or end \
-                 the run before"
+                "comes ever faster and never ends: it accumulates here; let it stop the run, end the run before, or \
+                 let contact that stays be a state of a mode with its constraint"
             }
             Self::TooMany => "is one event too many: a run may have a million",
             Self::Singular => "leaves velocities undetermined: give inertia to what moves along it",
@@ -640,7 +640,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                 )
             }
             StepError::Event { t, event, failure } => {
-                write!(f, "at t = {} {} {}", time(t), entry(Quantity::Event, event), failure.words())
+                write!(f, "at t = {}: {} {}", time(t), entry(Quantity::Event, event), failure.words())
             }
             StepError::TooManySteps { t, h, steps } => {
                 let (t, h, steps) = (time(t), time(h), Count(steps, "step"));

@@ -7,7 +7,7 @@ use crate::arguments::{Common, Gradient};
 use crate::output::number::{count, duration, short, significant};
 use crate::output::shown::Written;
 use crate::output::{json as report_json, text};
-use crate::session::execution::warn_of_redundancy;
+use crate::session::execution::{failed, warn_of_redundancy};
 use crate::session::failure::Failure;
 use crate::session::results::{Stop, Watcher, cannot_write, check_out, write_table};
 use crate::session::settings::{self, overrides};
@@ -200,7 +200,7 @@ pub(crate) fn explain(model: &Interpreted, failure: &RunFailure, written: Option
         }
         RunFailure::Step(error) => {
             let remedy = differentiated::remedy(error);
-            Failure::error(format!("the run failed {}{remedy}{kept}", error.describe(model)))
+            Failure::error(format!("{}{remedy}{kept}", failed("the run", error, model)))
         }
         RunFailure::Stopped(t) => {
             Failure::interrupted(format!("stopped at t = {}: there is no gradient{kept}", short(*t)))

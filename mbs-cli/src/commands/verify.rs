@@ -4,6 +4,7 @@ use crate::arguments::{CoordinatesName, Verify};
 use crate::output::number::{count, duration, short, significant};
 use crate::output::table::Table;
 use crate::output::{json as report_json, text};
+use crate::session::execution::failed;
 use crate::session::failure::Failure;
 use crate::session::progress::Progress;
 use crate::session::settings::{self, overrides};
@@ -151,15 +152,17 @@ fn agreement_json(found: &[Compared], [a, b]: [&str; 2], passed: bool) -> Value 
 
 fn explain(model: &Interpreted, failure: verify::Failure) -> Failure {
     let (words, error) = match failure {
-        verify::Failure::Start(error @ StepError::NotDifferentiable { .. }) => ("", error),
-        verify::Failure::Start(error) => ("the run cannot start: ", error),
+        verify::Failure::Start(error @ StepError::NotDifferentiable { .. }) => {
+            (error.describe(model).to_string(), error)
+        }
+        verify::Failure::Start(error) => (format!("the run cannot start: {}", error.describe(model)), error),
         verify::Failure::Run(error @ (StepError::Setting { .. } | StepError::NotDifferentiable { .. })) => {
             return Failure::usage(error.describe(model).to_string());
         }
-        verify::Failure::Run(error) => ("the run failed ", error),
-        verify::Failure::Differences(error) => ("a run with a moved parameter failed ", error),
+        verify::Failure::Run(error) => (failed("the run", &error, model), error),
+        verify::Failure::Differences(error) => (failed("a run with a moved parameter", &error, model), error),
     };
-    Failure::error(format!("{words}{}{}", error.describe(model), differentiated::remedy(&error)))
+    Failure::error(format!("{words}{}", differentiated::remedy(&error)))
 }
 
 /// Everything a report is made from.

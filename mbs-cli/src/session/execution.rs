@@ -134,7 +134,7 @@ impl Done<'_> {
             }
             (Some(RunFailure::Step(error)), _) => {
                 let remedy = remedy(model, settings, error) + &undefined();
-                Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
+                Trouble::Failed(format!("{}{remedy}{kept}", failed("the run", error, model)))
             }
             (Some(RunFailure::Observe(t, error)), _) => {
                 let (t, undefined) = (significant(*t, 9), undefined());
@@ -149,6 +149,13 @@ impl Done<'_> {
             }
         })
     }
+}
+
+/// "the run failed at t = 1: …", or "the run failed: …" where the error has no time.
+pub(crate) fn failed(what: &str, error: &StepError, model: &Interpreted) -> String {
+    let words = error.describe(model).to_string();
+    let colon = if words.starts_with("at t = ") { "" } else { ":" };
+    format!("{what} failed{colon} {words}")
 }
 
 /// What the command knows beyond the error: names of what is held, and the other way to run the model.

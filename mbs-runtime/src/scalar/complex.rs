@@ -123,6 +123,7 @@ impl Scalar for Complex64 {
     const ZERO: Self = Self::new(0.0, 0.0);
     const ONE: Self = Self::new(1.0, 0.0);
     const EPSILON: f64 = f64::EPSILON;
+    const MIN_POSITIVE: f64 = f64::MIN_POSITIVE;
     const REAL: bool = false;
 
     #[inline(always)]

@@ -8,6 +8,7 @@ macro_rules! float {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const EPSILON: f64 = <$float>::EPSILON as f64;
+            const MIN_POSITIVE: f64 = <$float>::MIN_POSITIVE as f64;
             const REAL: bool = true;
 
             #[inline(always)]

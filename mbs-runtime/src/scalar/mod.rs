@@ -44,6 +44,8 @@ pub trait Scalar:
     const ONE: Self;
     /// Distance from one to the next larger real number of this type; tolerances are multiples of it.
     const EPSILON: f64;
+    /// The smallest positive number with all digits.
+    const MIN_POSITIVE: f64;
     /// Whether a number is its real part alone. Other parts decide nothing, but are to be right: so no iteration may end before they
     /// have converged too.
     const REAL: bool;

@@ -292,6 +292,9 @@ impl<M: Constrained> Solution<'_, '_, M> {
         }
         let Memory { residual, sizes, noise: before, column: spread, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
+        // Where an equation sums less than this, its terms have lost digits: weights that fade from step to step on the way back, if
+        // constraints leave nothing free.
+        let vanished = M::S::MIN_POSITIVE / M::S::EPSILON;
         let nq = self.system.dims().nq;
         let units = self.system.units();
         let nothing = NOTHING * M::S::EPSILON * units.largest_row(cut("sizes", sizes, nq)?.1);
@@ -302,8 +305,8 @@ impl<M: Constrained> Solution<'_, '_, M> {
             let unit = unit_of(nq, units, i);
             let says = i < nq || size.real() > nothing * unit || !size.is_finite();
             let size = if noise { size.real() + before.real() + cancelled * unit } else { size.real() };
-            let size = if judged && i >= nq { size + spread.real() } else { size };
-            if !says && depend(self.bordered.redundant) {
+            let size = if judged { size + spread.real() } else { size };
+            if (!says && depend(self.bordered.redundant)) || size <= vanished {
                 continue;
             }
             for (k, r) in row.iter().enumerate() {
@@ -318,8 +321,9 @@ impl<M: Constrained> Solution<'_, '_, M> {
         Ok(worst)
     }
 
-    /// Into `column`: s_j/|W_jj| for each coordinate, with the sizes s_j of what its equation sums, and Σ_j |G_kj| s_j/|W_jj| for each row: if
-    /// constraints leave nothing free, a coordinate may be nothing but rounding of its equation.
+    /// Into `column`: Σ_j |G_kj| s_j/|W_jj| for each row, with the sizes s_j of what equations of motion sum: if constraints leave nothing
+    /// free, a coordinate may be nothing but rounding of its equation. It then is in every equation of motion: Σ_j |W_ij| u_j τ, with the
+    /// units u_j and the largest τ = s_j/(|W_jj| u_j). Otherwise zero for these.
     fn spread_rounding(&mut self) -> Result<(), EvalError> {
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
@@ -347,6 +351,19 @@ impl<M: Constrained> Solution<'_, '_, M> {
                 if let (Some(to), Some(x)) = (rows.get_mut(first + k as usize), top.get(j as usize)) {
                     *to += M::S::from_f64(value.real().abs() * x.real());
                 }
+            }
+        }
+        let units = self.system.units();
+        let relative = top.iter().enumerate().map(|(j, x)| x.real() / units.coordinate(j));
+        let tau = relative.fold(0.0, f64::max);
+        top.fill(M::S::ZERO);
+        if dims.rows() < dims.nq {
+            return Ok(());
+        }
+        for (&(i, j), value) in pattern.tangent.iter().zip(blocks.tangent) {
+            let (i, j) = if self.transposed { (j as usize, i as usize) } else { (i as usize, j as usize) };
+            if let Some(to) = top.get_mut(i) {
+                *to += M::S::from_f64(value.real().abs() * units.coordinate(j) * tau);
             }
         }
         Ok(())

@@ -79,6 +79,7 @@ impl<S: Scalar> Scalar for Dual<S> {
     const ZERO: Self = Self { value: S::ZERO, slope: S::ZERO };
     const ONE: Self = Self { value: S::ONE, slope: S::ZERO };
     const EPSILON: f64 = S::EPSILON;
+    const MIN_POSITIVE: f64 = S::MIN_POSITIVE;
     const REAL: bool = false;
 
     fn from_f64(x: f64) -> Self {
