@@ -1256,6 +1256,7 @@ pub mod five_bar_bouncing {
                         stop: false,
                         has_rate: true,
                         conditions: (0, 1),
+                        impact: true,
                         law: rt::ImpactLaw::Plain,
                         adds_rows: false,
                         switch: None,

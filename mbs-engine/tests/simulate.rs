@@ -5,6 +5,8 @@ mod common;
 mod event_objectives;
 #[path = "simulate/event_orders.rs"]
 mod event_orders;
+#[path = "simulate/event_products.rs"]
+mod event_products;
 #[path = "simulate/events.rs"]
 mod events;
 #[path = "simulate/impacts_with_friction.rs"]

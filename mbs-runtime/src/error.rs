@@ -330,6 +330,20 @@ pub enum EventFailure {
         /// The row, in joint form.
         row: usize,
     },
+    /// It happens together with another one, but not for other parameters.
+    Parts {
+        /// The other one.
+        other: usize,
+        /// The parameter.
+        parameter: usize,
+    },
+    /// It puts coordinates where a constraint holds, but does not hold for other parameters.
+    Displaces {
+        /// The row, in joint form.
+        row: usize,
+        /// The parameter; none where it may be any.
+        parameter: Option<usize>,
+    },
 }
 
 impl EventFailure {
@@ -371,6 +385,10 @@ impl EventFailure {
             Self::Violates { .. } => "enters a state whose constraints do not hold there",
             Self::Unseen { .. } => "enters a state whose constraints may not hold there for other parameters",
             Self::Leaves { .. } => "enters a state whose constraints do not hold there for other parameters",
+            Self::Parts { .. } => "happens together with another one, but not for other parameters",
+            Self::Displaces { .. } => {
+                "resets positions to where constraints do not hold for other parameters"
+            }
         }
     }
 }
@@ -628,6 +646,32 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     f,
                     "at t = {t} {event} adds {row}, which holds there, but not where the event happens after a change of \
                      {parameter}: there is no gradient; let the event happen where all constraints hold that it adds"
+                )
+            }
+            StepError::Event { t, event, failure: EventFailure::Parts { other, parameter } } => {
+                let (t, event, other) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Event, other));
+                let parameter = entry(Quantity::Sensitivity, parameter);
+                write!(
+                    f,
+                    "at t = {t} {event} happens together with {other}, but not after a change of {parameter}: there is no gradient where events \
+                     meet; change a parameter or the start a little so that one comes first"
+                )
+            }
+            StepError::Event { t, event, failure: EventFailure::Displaces { row, parameter } } => {
+                let (t, event, row) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
+                write!(
+                    f,
+                    "at t = {t} {event} resets positions to where {row} holds, but not after a change of "
+                )?;
+                match parameter {
+                    Some(parameter) => write!(f, "{}", entry(Quantity::Sensitivity, parameter))?,
+                    None => write!(f, "some parameter")?,
+                }
+                write!(
+                    f,
+                    ": there is no gradient; reset all coordinates of the constraint by expressions that keep it"
                 )
             }
             StepError::Event { t, event, failure: EventFailure::Unseen { row } } => {

@@ -1,6 +1,7 @@
 //! `mbs generate --c-header`: a program in C links the library and has the numbers of the command, to the last digit.
 
 use crate::command::{Folder, done, fails, shipped};
+use crate::face::says;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -31,15 +32,14 @@ fn bytes_of(bundle: &str, symbols: &str) -> u64 {
     all
 }
 
-#[test]
-fn a_program_in_c_has_the_numbers_of_the_command() {
+/// Builds the library of a shipped model and a program in C with it. The program; none without a compiler.
+fn built(folder: &Folder, name: &str, source: &str) -> Option<String> {
     if Command::new("cc").arg("--version").output().is_err() {
         println!("skipped: there is no C compiler `cc`");
-        return;
+        return None;
     }
-    let (folder, model) = (Folder::new(), shipped("cart_pole"));
     let library = folder.path("library");
-    assert!(done(&["generate", &model, "--c-header", &library]).contains("cart_pole.h"));
+    assert!(done(&["generate", &shipped(name), "--c-header", &library]).contains(&format!("{name}.h")));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c_library");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--offline", "--quiet", "--manifest-path"]).arg(format!("{library}/Cargo.toml"));
@@ -49,8 +49,42 @@ fn a_program_in_c_has_the_numbers_of_the_command() {
     let program = folder.path("program");
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I", &library, "-o", &program]);
-    compiler.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/c_library/main.c"));
-    run(compiler.arg(target.join("debug/libcart_pole.a")).args(["-lpthread", "-ldl", "-lm"]));
+    compiler.arg(format!("{}/tests/cli/c_library/{source}", env!("CARGO_MANIFEST_DIR")));
+    let archive = target.join(format!("debug/lib{name}.a"));
+    run(compiler.arg(archive).args(["-lpthread", "-ldl", "-lm"]));
+    Some(program)
+}
+
+/// What happens in a step is said by place and name, with the times of the command.
+#[test]
+fn a_program_in_c_is_told_of_events() {
+    let folder = Folder::new();
+    let Some(program) = built(&folder, "bouncing_ball", "events.c") else { return };
+    let printed = run(&mut Command::new(&program));
+    let model = shipped("bouncing_ball");
+    let said = done(&["simulate", &model, "--end", "2", "--json"]);
+    let json: Value = serde_json::from_str(&said).expect("JSON");
+    let events = json["events"].as_array().expect("events").len();
+    assert!(events >= 3, "{said}");
+    let lines: Vec<(&str, f64)> = printed
+        .lines()
+        .map(|line| line.rsplit_once(' ').expect("a name and a number"))
+        .map(|(name, number)| (name, number.parse().expect("a number")))
+        .collect();
+    let (bounces, rest) = lines.split_at(events);
+    assert!(bounces.iter().all(|(name, _)| *name == "bounce"), "{printed}");
+    says(&said, bounces.iter().map(|&(_, t)| t));
+    let [("height", height), ("by e", by)] = *rest else { panic!("{printed}") };
+    says(&said, [height]);
+    says(&done(&["gradient", &model, "--end", "2", "--json"]), [by]);
+    let report = done(&["generate", &model, "--report"]);
+    assert!(report.contains("| scratch of a step |"), "{report}");
+}
+
+#[test]
+fn a_program_in_c_has_the_numbers_of_the_command() {
+    let (folder, model) = (Folder::new(), shipped("cart_pole"));
+    let Some(program) = built(&folder, "cart_pole", "main.c") else { return };
     let printed = run(&mut Command::new(&program));
     let found: Vec<f64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
 

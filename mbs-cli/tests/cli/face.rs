@@ -51,8 +51,7 @@ fn number(value: &Value) -> f64 {
 }
 
 fn json(verb: &str, arguments: &[&str]) -> Value {
-    let all: Vec<&str> = [verb].into_iter().chain(arguments.iter().copied()).chain(["--json"]).collect();
-    serde_json::from_str(&done(&all)).expect("JSON")
+    serde_json::from_str(&said(verb, arguments)).expect("JSON")
 }
 
 /// The command's table has these rows; inputs and the power of constraints, which it also has, are left out.
@@ -76,6 +75,9 @@ fn same_table(rows: &[Row], arguments: &[&str]) {
     }
 }
 
+const LINKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/face/bouncing_linkage.yaml");
+const HOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/face/stiff_ball.yaml");
+
 const SPATIAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/face/spatial.yaml");
 
 model_solver! {
@@ -84,11 +86,13 @@ model_solver! {
     mod moved = "tests/cli/face/spatial.yaml" { case: "moved" }
     mod ball = "../models/bouncing_ball.yaml";
     mod linkage = "../models/five_bar_bouncing.yaml";
-    mod leg = "../models/hopping_leg.yaml"
+    mod leg = "../models/hopping_leg.yaml";
+    mod methods = "tests/cli/face/bouncing_linkage.yaml";
+    mod stiff_ball = "tests/cli/face/stiff_ball.yaml"
 }
 
 /// The text has all of these numbers, to the last digit. The parser of JSON may round them.
-fn says(text: &str, numbers: impl IntoIterator<Item = f64>) {
+pub(crate) fn says(text: &str, numbers: impl IntoIterator<Item = f64>) {
     let is_number = |c: char| c.is_ascii_digit() || "+-.e".contains(c);
     let said: Vec<f64> = text.split(|c| !is_number(c)).filter_map(|word| word.parse().ok()).collect();
     for number in numbers {
@@ -98,51 +102,70 @@ fn says(text: &str, numbers: impl IntoIterator<Item = f64>) {
 
 /// Steps a module's simulation past its events: times of events, the state at the end and the gradient are those of the command.
 macro_rules! bounces {
-    ($module:ident, $model:expr, $least:expr, $step:ident) => {{
-        let model = shipped($model);
-        let mut simulation = $module::Simulation::new(Default::default()).expect("a start");
+    ($module:ident, $setup:expr, $arguments:expr, $least:expr, $step:ident) => {{
+        let (setup, arguments): (_, &[&str]) = ($setup, $arguments);
+        let mut simulation = $module::Simulation::with(setup).expect("a start");
         let mut times = Vec::new();
-        while simulation.t() < $module::SETTINGS.end {
+        while simulation.t() < setup.settings.end {
             let begun = simulation.t();
             let happened = simulation.$step().expect("small steps");
             assert!(happened.iter().all(|seen| begun < seen.t && seen.t <= simulation.t()));
             times.extend(happened.iter().map(|seen| seen.t));
         }
-        let found = json("simulate", &[&model]);
+        let found = json("simulate", arguments);
         assert!(times.len() >= $least, "{times:?}");
         assert_eq!(times.len(), found["events"].as_array().expect("events").len());
-        let text = done(&["simulate", &model, "--json"]);
+        let text = said("simulate", arguments);
         says(&text, times);
         says(&text, simulation.z().to_array());
         says(&text, simulation.v().to_array());
         // From a state in the middle the same bits.
         simulation.restart().expect("a start");
-        simulation.run_to(0.5 * $module::SETTINGS.end).expect("small steps");
+        simulation.run_to(0.5 * setup.settings.end).expect("small steps");
         let kept = simulation.state();
-        simulation.run_to($module::SETTINGS.end).expect("small steps");
+        simulation.run_to(setup.settings.end).expect("small steps");
         let end = simulation.z().to_array();
         simulation.restore(kept);
-        simulation.run_to($module::SETTINGS.end).expect("small steps");
+        simulation.run_to(setup.settings.end).expect("small steps");
         assert_eq!(printed(simulation.z().to_array()), printed(end));
 
-        let found = $module::gradient(&Default::default()).expect("a gradient").to_array();
-        says(&done(&["gradient", &model, "--json"]), found);
+        let found = $module::gradient_of(&setup).expect("a gradient").to_array();
+        says(&said("gradient", arguments), found);
     }};
+}
+
+fn said(verb: &str, arguments: &[&str]) -> String {
+    let all: Vec<&str> = [verb].into_iter().chain(arguments.iter().copied()).chain(["--json"]).collect();
+    done(&all)
 }
 
 #[test]
 fn a_ball_bounces_in_generated_code() {
-    bounces!(ball, "bouncing_ball", 14, step);
+    bounces!(ball, ball::Setup::new(Default::default()), &[&shipped("bouncing_ball")], 14, step);
 }
 
 #[test]
 fn a_linkage_bounces_in_generated_code() {
-    bounces!(linkage, "five_bar_bouncing", 3, step);
+    let setup = linkage::Setup::new(Default::default());
+    bounces!(linkage, setup, &[&shipped("five_bar_bouncing")], 3, step);
 }
 
 #[test]
 fn a_leg_hops_in_generated_code() {
-    bounces!(leg, "hopping_leg", 4, step_by_signals);
+    let setup = leg::Setup::new(Default::default());
+    bounces!(leg, setup, &[&shipped("hopping_leg")], 4, step_by_signals);
+}
+
+/// Implicit Runge–Kutta methods, step control and independent coordinates.
+#[test]
+fn every_family_of_methods_goes_past_events() {
+    bounces!(stiff_ball, stiff_ball::Setup::new(Default::default()), &[HOP], 2, step);
+    bounces!(methods, methods::Setup::new(Default::default()), &[LINKAGE], 1, step);
+    let names: Vec<&str> = methods::CASES.iter().map(|case| case.name()).collect();
+    assert_eq!(names, ["chosen", "chosen_controlled", "projected"]);
+    for &case in methods::CASES {
+        bounces!(methods, methods::Setup::of_case(case), &[LINKAGE, "--case", case.name()], 1, step);
+    }
 }
 
 /// The README's example, which prints into [`LINES`].

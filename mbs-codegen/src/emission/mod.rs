@@ -23,7 +23,7 @@ mod statement;
 
 pub use c_interface::{CInterface, CMemory, c_interface};
 pub use names::identifier;
-pub use simulation::{MemoryKind, memory};
+pub use simulation::{MemoryKind, event_counts, memory};
 
 use crate::bundle::Bundle;
 use crate::program::{BundleKind, Fma, Pairs, Program, ScalarType};

@@ -349,12 +349,8 @@ pub enum MemoryKind {
 }
 
 /// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
-/// none if it has no simulation, or events.
+/// none if it has no simulation. What events need besides is that of [`event_counts`].
 pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
-    // What events need is not counted.
-    if !program.events.names.is_empty() {
-        return None;
-    }
     let own = method(program, &program.simulation)?;
     let of_cases = cases::offered(program).into_iter().map(|(case, _)| &case.simulation);
     let of_cases = of_cases.filter_map(|simulation| method(program, simulation));
@@ -382,21 +378,34 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
         return Some(method);
     }
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
-    // Steps of these two would pass over events.
-    let passes =
-        simulation.formulation == Formulation::MatrixR || simulation.integrator == Integrator::Sdirk4;
-    if !has(&BundleKind::EVENTS) || passes {
+    // Independent coordinates are those of rows that all act, at positions that do not jump.
+    let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
+    let independent = simulation.formulation == Formulation::MatrixR && constrained;
+    let jumps = program.events.changes_rows || program.events.moves;
+    if !has(&BundleKind::EVENTS) || (independent && jumps) {
         return None;
     }
+    let dims = match simulation.integrator {
+        Integrator::Sdirk4 => quote!(&rt::simulation::in_stages(&DIMS)),
+        _ if independent => quote!(&rt::simulation::in_independent(&DIMS)),
+        _ => quote!(&DIMS),
+    };
     let Method { kind, value, state, scratch, gradient } = method;
     let gradient = gradient.filter(|_| has(&BundleKind::EVENT_SENSITIVITIES));
     Some(Method {
         kind: quote!(rt::simulation::Eventful<#kind, Event>),
         value: quote!(rt::simulation::Eventful::new(#value)),
         state: quote!(EVENT_MEMORY.state_len(#state, &DIMS)),
-        scratch: quote!(EVENT_MEMORY.scratch_len(#scratch, &DIMS)),
-        gradient: gradient.map(|len| quote!(EVENT_MEMORY.gradient_len(#len, &DIMS))),
+        scratch: quote!(EVENT_MEMORY.scratch_len(#scratch, #dims)),
+        gradient: gradient.map(|len| quote!(EVENT_MEMORY.gradient_len(#len, #dims))),
     })
+}
+
+/// How many events, conditions, settings and derivatives there are; the memory of events follows from them.
+pub fn event_counts(program: &Program) -> [usize; 4] {
+    let events = &program.events;
+    let partials = program.size(Size::event_partials) + program.size(Size::jump_partials);
+    [events.names.len(), events.conditions.len(), events.inputs.len(), partials]
 }
 
 /// The events of a model by name, and the memory that they need; nothing for a model without any.
@@ -410,10 +419,7 @@ fn events(program: &Program) -> TokenStream {
     let docs = events.names.iter().map(|name| format!(" `{name}`."));
     let names = &events.names;
     let places = (0..variants.len()).map(Literal::usize_unsuffixed);
-    let partials = program.size(Size::event_partials) + program.size(Size::jump_partials);
-    let [count, conditions, settings, partials] =
-        [variants.len(), events.conditions.len(), events.inputs.len(), partials]
-            .map(Literal::usize_unsuffixed);
+    let [count, conditions, settings, partials] = event_counts(program).map(Literal::usize_unsuffixed);
     quote! {
         /// Events of the model.
         #[allow(non_camel_case_types, reason = "spelt as in the model")]

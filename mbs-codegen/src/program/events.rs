@@ -89,6 +89,7 @@ impl Events {
                 stop: event.stop,
                 has_rate: false,
                 conditions: (conditions, events.conditions.len()),
+                impact: matches!(event.conditions.first(), Some(EventCondition::Impact { .. })),
                 law: event.law,
                 adds_rows: {
                     let entered = |id| move |constraint: &Constraint| constraint.activity.names(id);

@@ -4,6 +4,7 @@
 //! run; the adjoint goes back over the run once with a column for each objective, and keeps the steps for it or makes them again.
 
 use super::products::{self, Watcher, Weights, counting, own_len, span};
+use super::together::Together;
 use super::{Effort, EventFound, Found, Start, is_constrained};
 use crate::Interpreted;
 use crate::dynamics::Dynamics;
@@ -125,7 +126,10 @@ pub fn run(
 ) -> Result<Found, StepError> {
     model.begin_run();
     let mut events: Vec<EventFound> = Vec::new();
+    let mut together = Together::default();
+    let first = products::has_events(model).then(|| start.clone());
     let mut watch = |node: AdjointNode<'_, f64>| {
+        together.see(&node);
         match node {
             // A run whose memory was too small is made again.
             AdjointNode::Forward { number: 1, again: false, .. } => events.clear(),
@@ -137,6 +141,9 @@ pub fn run(
         observe(node)
     };
     let swept = sweep(model, &mut model.input_signals(), method, simulation, start, memory, &mut watch)?;
+    if let Some(start) = first {
+        together.check(model, method, simulation, || Ok(start))?;
+    }
     Ok(Found {
         objectives: swept.objectives,
         derivatives: swept.derivatives,

@@ -38,6 +38,7 @@
 pub mod adjoint;
 mod by_names;
 mod completed;
+mod complex_step;
 pub mod continuous;
 mod end_time;
 mod explicit;
@@ -47,6 +48,7 @@ pub mod kinematics;
 mod observed;
 pub mod products;
 mod second_order;
+mod together;
 mod trajectory;
 
 use crate::Interpreted;

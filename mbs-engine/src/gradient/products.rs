@@ -13,7 +13,9 @@
 //! of z and v in explicit ones ([`JointDerivatives`](mbs_runtime::JointDerivatives)). Of a matrix with several columns, row i of column k is at
 //! `i * columns + k`. ⟨ȳ, J x′⟩ = ⟨Jᵀ ȳ, x′⟩ to rounding.
 
+use super::complex_step;
 use super::explicit::joint_start;
+use super::together::Together;
 use super::{Effort, Start, State, is_constrained, other_form};
 use crate::Interpreted;
 use crate::dynamics::Dynamics;
@@ -89,13 +91,6 @@ pub(super) fn has_events<S: Scalar>(model: &Interpreted<S>) -> bool {
     !model.program().events.names.is_empty()
 }
 
-const NO_FORWARD_PRODUCT: &str = "there is no product forward along a direction of a run with events yet: its gradient times the direction is the same";
-
-/// What does not know events: without them it would be of another motion.
-pub(super) fn refuse_events<S: Scalar>(model: &Interpreted<S>, what: &'static str) -> Result<(), StepError> {
-    if has_events(model) { Err(StepError::Unsupported { what }) } else { Ok(()) }
-}
-
 /// The product of a run's derivative with directions.
 pub fn jacobian_vector(
     model: &Interpreted,
@@ -104,7 +99,9 @@ pub fn jacobian_vector(
     start: Start,
     directions: Directions<'_>,
 ) -> Result<Changes, StepError> {
-    refuse_events(model, NO_FORWARD_PRODUCT)?;
+    if has_events(model) {
+        return complex_step::jacobian_vector(model, method, simulation, start, directions);
+    }
     let (state, _) = start.run_from(model, method)?;
     let h = simulation.step;
     let way = Forward { model, simulation, state, directions };
@@ -286,8 +283,18 @@ pub fn vector_jacobian(
     memory: usize,
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Weighed, StepError> {
+    let (first, mut together) = (has_events(model).then(|| start.clone()), Together::default());
     let (state, _) = start.run_from(model, method)?;
-    weigh(model, &mut model.input_signals(), method, simulation, state, weights, memory, &mut observe)
+    let watch = &mut |node: AdjointNode<'_, f64>| {
+        together.see(&node);
+        observe(node)
+    };
+    let inputs = &mut model.input_signals();
+    let found = weigh(model, inputs, method, simulation, state, weights, memory, watch)?;
+    if let Some(start) = first {
+        together.check(model, method, simulation, || Ok(start))?;
+    }
+    Ok(found)
 }
 
 /// The run up to the node at `t`, whose steps are those of the run.

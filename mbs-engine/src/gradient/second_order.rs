@@ -11,19 +11,14 @@
 //! of parameters. Newton's method iterates until rounding, as the imaginary parts need it. A Hessian takes a product for each parameter.
 
 use super::adjoint::sweep;
-use super::products::refuse_events;
+use super::complex_step::{STEP, moved};
 use super::start_of;
+use super::together::Together;
 use crate::Interpreted;
 use crate::method::Method;
 use mbs_codegen::model::Simulation;
-use mbs_codegen::symbols::Group;
 use mbs_runtime::{AdjointNode, Complex64, Quantity, StepError, System};
 use std::ops::ControlFlow;
-
-const NO_SECOND_DERIVATIVE: &str = "there are no second derivatives of a run with events yet";
-
-/// The imaginary step: its square vanishes beside any number.
-const STEP: f64 = 1e-30;
 
 /// Objectives with first and second derivatives.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,14 +48,14 @@ pub fn hessian_vectors(
         let (expected, found) = (p.max(1), directions.len());
         return Err(StepError::Length { what: "directions", expected, found });
     }
-    refuse_events(model, NO_SECOND_DERIVATIVE)?;
     let n = directions.len() / p;
-    let method = method.iterated_to_rounding(redundant);
+    let (own, method) = (method, method.iterated_to_rounding(redundant));
+    let mut together = Together::default();
     let mut all =
         SecondOrder { objectives: vec![0.0; m], gradients: vec![0.0; m * p], products: vec![0.0; m * n * p] };
     let base = Interpreted::<Complex64>::new(model.program_as_set());
     for (j, direction) in directions.chunks_exact(p).enumerate() {
-        let found = along(&base, &method, simulation, direction, memory)?;
+        let found = along(&base, &method, simulation, direction, memory, &mut together)?;
         let real = |values: &[Complex64]| values.iter().map(|x| x.re).collect::<Vec<f64>>();
         (all.objectives, all.gradients) = (real(&found.objectives), real(&found.derivatives));
         for (i, row) in found.derivatives.chunks_exact(p).enumerate() {
@@ -68,6 +63,7 @@ pub fn hessian_vectors(
             to.zip(row).for_each(|(to, x)| *to = x.im / STEP);
         }
     }
+    together.check(model, own, simulation, || super::start(model, simulation))?;
     Ok(all)
 }
 
@@ -93,17 +89,15 @@ fn along(
     simulation: &Simulation,
     direction: &[f64],
     memory: usize,
+    together: &mut Together,
 ) -> Result<super::adjoint::Swept<Complex64>, StepError> {
-    let mut model = base.clone();
-    let (mut parameters, mut by) = (Vec::new(), Vec::new());
-    for (&(group, place), &v) in base.program().seeds.iter().zip(direction) {
-        let moves = if group == Group::U { &mut by } else { &mut parameters };
-        moves.push((place as usize, Complex64::new(0.0, STEP * v)));
-    }
-    model.move_parameters(parameters);
+    let (model, by) = moved(base, direction.iter().copied());
     let mut inputs = model.input_signals().moved(by);
     let start = start_of(&model, &mut inputs, simulation)?;
-    let go_on = &mut |_: AdjointNode<'_, Complex64>| ControlFlow::Continue(());
+    let go_on = &mut |node: AdjointNode<'_, Complex64>| {
+        together.see(&node);
+        ControlFlow::Continue(())
+    };
     let found = sweep(&model, &mut inputs, method, simulation, start, memory, go_on)?;
     match found.derivatives.iter().position(|x| !x.im.is_finite()) {
         None => Ok(found),

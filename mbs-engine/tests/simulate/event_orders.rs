@@ -2,7 +2,8 @@
 
 use crate::common::shipped;
 use crate::events::{
-    CAUGHT, Expected, KNEE, STOPPED, close, compare, differentiated, friction, model, run, stops,
+    BOUNCED, CAUGHT, DROPPED, Expected, KNEE, STOPPED, compare, differentiated, friction, judged_bounces,
+    model, run, stops,
 };
 use mbs_codegen::model::{Formulation, Integrator};
 use mbs_engine::gradient::Found;
@@ -16,22 +17,22 @@ const RUBBED: Expected<'_> = &[
     ("G", 3.114545425, &[0.3717369951, -4.201496075]),
 ];
 
-/// The name of a number, its exact value, and where it is found.
-type Number = (String, f64, Box<dyn Fn(&Found) -> f64>);
+/// The name of a number, its exact value, its scale, and where it is found.
+type Number = (String, f64, f64, Box<dyn Fn(&Found) -> f64>);
 
 /// Three runs by ALI3-P: differences shrink fourfold, and what they tend to is right.
 fn is_of_order_two(what: &str, runs: &[Found; 3], expected: &[Number]) {
-    for (name, exact, of) in expected {
+    for (name, exact, scale, of) in expected {
         let [a, b, c] = runs.each_ref().map(of);
         let (ratio, extrapolated) = ((a - b) / (b - c), (4.0 * c - b) / 3.0);
-        let error = (extrapolated - exact).abs() / exact.abs().max(1.0);
+        let error = (extrapolated - exact).abs() / scale;
         println!("{what}, {name}: {ratio:.3}, off by {error:.1e}");
         // Rounding has no order. The error of a step to an event depends on its part θ of a whole step, h³ f(θ), which hardly shows in a value;
         // but θ' = t'/h: in a derivative it is of the order of the method, and no ratio is its.
-        if (b - c).abs() > 1e-6 * exact.abs().max(1.0) && !name.contains(" by ") {
+        if (b - c).abs() > 1e-8 * scale && !name.contains(" by ") {
             assert!((ratio - 4.0).abs() < 0.7, "{what}, {name}: {ratio}");
         }
-        close(&format!("{what}, {name}"), extrapolated, *exact, 1e-5);
+        assert!(error < 1e-5, "{what}, {name}: {extrapolated} against {exact}, off by {error:.2e}");
     }
 }
 
@@ -47,17 +48,27 @@ fn implicit(step: f64, end: Option<f64>) -> Overrides {
 
 #[test]
 fn ali3p_is_of_order_two_through_events() {
-    let cases = [("knee", shipped("knee_lock"), 2e-3, KNEE), ("friction", friction(), 1e-2, RUBBED)];
+    let [stop, _] = stops();
+    let cases = [
+        ("bounces", judged_bounces(), 1e-3, BOUNCED),
+        ("stop", stop, 2.5e-4, STOPPED),
+        ("friction", friction(), 1e-2, RUBBED),
+        ("knee", shipped("knee_lock"), 2e-3, KNEE),
+        ("drop", shipped("vehicle_drop"), 4e-4, DROPPED),
+    ];
     for (what, text, step, expected) in cases {
         let source = model(&text);
         let runs = [1.0, 0.5, 0.25].map(|part| differentiated(&text, &implicit(part * step, None)));
         let mut all: Vec<Number> = Vec::new();
         for &(name, value, slopes) in expected {
             let k = source.objectives.iter().position(|objective| objective.name == name).expect(name);
-            all.push((name.into(), value, Box::new(move |found| found.objectives[k])));
+            let size = value.abs().max(1e-2);
+            all.push((name.into(), value, size, Box::new(move |found| found.objectives[k])));
             for (i, &slope) in slopes.iter().enumerate() {
+                let place = source.sensitivity_parameter(source.sensitivity[i]).expect("a parameter");
+                let scale = slope.abs().max(size / source.default_parameters()[place].abs().max(0.1));
                 let of = move |found: &Found| found.of_objective(k)[i];
-                all.push((format!("{name} by parameter {i}"), slope, Box::new(of)));
+                all.push((format!("{name} by parameter {i}"), slope, scale, Box::new(of)));
             }
         }
         is_of_order_two(what, &runs, &all);

@@ -44,7 +44,7 @@ fn a_disk_slips_or_rolls_as_the_closed_form_says() {
 }
 
 /// A rod that falls on its end in a plane, and a pendulum in front of it, closed by a loop: gap and slip act on each other.
-const ROD: &str = "
+pub(crate) const ROUGH: &str = "
 mbs: 1
 name: rod
 gravity: [0, 0, -9.81]
@@ -76,7 +76,7 @@ simulation: {end: 0.5, step: 0.013, integrator: rk4}
 
 /// The same with the end of the rod on a rail: one coordinate follows from a constraint, and the ground moves.
 fn on_a_rail() -> String {
-    ROD.replace(
+    ROUGH.replace(
         "forces:\n",
         "constraints:\n  rail: {type: equation, value: \"pos(rod.b).x - 0.3*pos(rod.b).z - 0.31\"}\nforces:\n",
     )
@@ -102,11 +102,11 @@ fn gradients_through_impacts_with_friction_are_those_of_the_run() {
     let cases = [
         ("disk", DISK.to_string(), explicit.clone()),
         ("disk that rolls, trapezoidal", DISK.replace("mu: 0.03", "mu: 0.8"), implicit.clone()),
-        ("rod", ROD.to_string(), explicit.clone()),
-        ("rod, trapezoidal", ROD.to_string(), implicit.clone()),
-        ("rod that sticks", more(ROD, "mu: 0.9"), explicit.clone()),
-        ("rod that turns round", more(ROD, "mu: 0.4").replace("v: 0.4", "v: 1.0"), explicit.clone()),
-        ("rod, Newton", newton(ROD), explicit),
+        ("rod", ROUGH.to_string(), explicit.clone()),
+        ("rod, trapezoidal", ROUGH.to_string(), implicit.clone()),
+        ("rod that sticks", more(ROUGH, "mu: 0.9"), explicit.clone()),
+        ("rod that turns round", more(ROUGH, "mu: 0.4").replace("v: 0.4", "v: 1.0"), explicit.clone()),
+        ("rod, Newton", newton(ROUGH), explicit),
         ("rod on a rail, index 1", on_a_rail(), index1.clone()),
         ("rod on a rail that sticks, ali3p", more(&on_a_rail(), "mu: 0.9"), implicit),
         ("rod on a rail, Newton", newton(&on_a_rail()), index1),
@@ -129,7 +129,7 @@ fn friction_creates_no_energy_unless_newtons_law_is_named() {
     let mut gained: f64 = 0.0;
     for mu in [0.0, 0.2, 0.5, 1.0, 2.0] {
         for (v, w) in [(0.4, 1.5), (-2.0, 3.0), (2.0, -4.0), (3.0, -9.0)] {
-            let text = ROD
+            let text = ROUGH
                 .replace("mu: 0.25", &format!("mu: {mu}"))
                 .replace("v: 0.4, w: 1.5", &format!("v: {v}, w: {w}"))
                 .replace("e: 0.6", "e: 1");

@@ -11,7 +11,7 @@ use core::cell::{Cell, RefCell};
 use core::ops::ControlFlow;
 
 use super::EventDerivatives;
-use super::jump::Jump;
+use super::jump::{Jump, moved_by};
 use super::locate::{Driver, Functions};
 use super::span::Gradients;
 use crate::adjoint::AdjointNode;
@@ -35,6 +35,8 @@ pub(crate) struct Acts<'a, M: EventDerivatives> {
     /// Weights of inputs that events set.
     changes: &'a mut [M::S],
     gradients: Gradients<'a, M::S>,
+    /// Coordinates after the event.
+    z: &'a mut [M::S],
     w: &'a mut [M::S],
 }
 
@@ -42,9 +44,10 @@ impl<'a, M: EventDerivatives> Acts<'a, M> {
     /// Length of its memory.
     pub(crate) fn len(model: &M, columns: usize) -> usize {
         let lists = model.event_places().len() + model.jump_places().len();
-        let dims = model.dims();
-        let settings = model.event_table().inputs.len() * columns;
-        Jump::len(model) + lists + settings + dims.nu + Gradients::<M::S>::len(&dims) + dims.workspace
+        let (dims, table) = (model.dims(), model.event_table());
+        let settings = table.inputs.len() * columns;
+        let gradients = Gradients::<M::S>::len(&dims, &table);
+        Jump::len(model) + lists + settings + dims.nu + gradients + dims.nq + dims.workspace
     }
 
     pub(crate) fn new(
@@ -61,7 +64,8 @@ impl<'a, M: EventDerivatives> Acts<'a, M> {
             partials: pieces.next(model.event_places().len())?,
             jumps: pieces.next(model.jump_places().len())?,
             changes: pieces.next(model.event_table().inputs.len() * columns)?,
-            gradients: Gradients::new(&model.dims(), pieces)?,
+            gradients: Gradients::new(&model.dims(), &model.event_table(), pieces)?,
+            z: pieces.next(model.dims().nq)?,
             w: pieces.next(model.dims().workspace)?,
         })
     }
@@ -126,6 +130,14 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
         if self.jump.adds_rows {
             let event = self.jump.event;
             self.gradients.check(self.model, &self.jump, event, at, self.jumps, self.partials, self.w)?;
+        }
+        let dims = self.model.dims();
+        if dims.joint_rows() > 0 && moved_by(&self.model.event_table(), &dims, self.jump.event).1 {
+            copy(self.z, at.z);
+            self.jump.place(dims.nu, &self.model.event_table(), self.jump.event, self.z);
+            let after = At { z: self.z, ..at };
+            let (model, jump, partials) = (self.model, &self.jump, &mut *self.partials);
+            self.gradients.check_placed(model, jump, before, after, self.jumps, partials, self.w)?;
         }
         let (weights, changes) = ([z, v, t, rho], &mut *self.changes);
         let (model, jumps, w) = (self.model, &mut *self.jumps, &mut *self.w);

@@ -13,7 +13,7 @@ use super::explicit::{ExplicitDriver, look, memory_len, state_at};
 use super::jump::Jump;
 use super::latches::Latched;
 use super::locate::{Driver, Functions, Located};
-use super::times::{AtEvent, Times, add_row, directions_len, first_directions, refuse};
+use super::times::{AtEvent, Times, directions_len, first_directions, refuse};
 use super::{EventDerivatives, Events, Occurrence, Sight, WithEvents};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::coordinate_rates;
@@ -161,6 +161,11 @@ where
         Ok(())
     }
 
+    fn coincides(&mut self, run: &mut W, t: D::S, event: usize, other: usize) -> Result<(), StepError> {
+        let scale = self.slopes(run, t, event, 2).map_err(|error| error.in_step(t.real(), 0.0))?;
+        self.times.check_coincidence(scale, t, event, other)
+    }
+
     fn restart(&mut self, _: &mut W, _: D::S) -> Result<(), StepError> {
         Ok(())
     }
@@ -219,7 +224,8 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
         let (dims, p) = (self.plain.dims, self.columns);
         let (nq, nv, rows) = (dims.nq, dims.nv, dims.joint_rows());
         let (field, y) = run.parts();
-        let h_rho = field.h_rho.first().copied().unwrap_or(D::S::ZERO);
+        // After the last pass t' has all of it.
+        let h_rho = if pass < 2 { field.h_rho.first().copied().unwrap_or(D::S::ZERO) } else { D::S::ZERO };
         let y: &[D::S] = y;
         let clock = field.clock;
         let [u, vd, lambda, changes, rho] = field.changes_at(t, y)?;
@@ -232,8 +238,7 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
         coordinate_rates(*system, at.z, at.v, zd)?;
         // The functions are differentiated by z, not along θ.
         let (_, of_motion) = cut("changes", changes, nv * p)?;
-        let (to, t_rho) = self.times.slopes(pass);
-        to.fill(D::S::ZERO);
+        let (mut to, t_rho) = self.times.slopes(pass);
         let mut scale = 0.0;
         for (&(k, j), &slope) in model.event_places().iter().zip(self.partials.iter()) {
             if k as usize != event {
@@ -244,19 +249,17 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
                 |rates: &[D::S], i: usize| rates.get(i).map_or(0.0, |rate| (slope * *rate).real().abs());
             if j < nq {
                 scale += size(zd, j);
-                add_row(to, slope, z_rho, j);
+                to.add_row(slope, z_rho, j);
             } else if j < nq + 2 * nv + rows {
                 if j < nq + nv {
                     scale += size(vd, j - nq);
                 }
-                add_row(to, slope, of_motion, j - nq);
+                to.add_row(slope, of_motion, j - nq);
             } else if j == nq + 2 * nv + rows {
                 scale += slope.real().abs();
-                for (to, &t) in to.iter_mut().zip(t_rho) {
-                    *to += slope * (t + h_rho);
-                }
+                to.add(slope, t_rho.iter().map(|&t| t + h_rho));
             } else {
-                along.add(to, slope, j - nq - 2 * nv - rows - 1);
+                to.add_along(slope, along, j - nq - 2 * nv - rows - 1);
             }
         }
         Ok(scale)

@@ -13,7 +13,7 @@ use super::implicit::ImplicitDriver;
 use super::jump::Jump;
 use super::latches::Latched;
 use super::locate::{self, Driver, Functions, Located};
-use super::times::{AtEvent, Times, add_row, directions_len, first_directions, refuse};
+use super::times::{AtEvent, Times, directions_len, first_directions, refuse};
 use super::{EventDerivatives, Occurrence, Sight};
 use crate::adjoint::implicit::NO_ACCELERATIONS;
 use crate::error::{EvalError, StepError};
@@ -87,7 +87,8 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
         let fail = |error: EvalError| error.in_step(t.real(), 0.0);
         let (dims, p) = (self.plain.dims, self.columns);
         let (nq, nv, rows) = (dims.nq, dims.nv, dims.joint_rows());
-        let h_rho = run.h_rho.first().copied().unwrap_or(M::S::ZERO);
+        // After the last pass t' has all of it.
+        let h_rho = if pass < 2 { run.h_rho.first().copied().unwrap_or(M::S::ZERO) } else { M::S::ZERO };
         if !self.plain.u.is_empty() {
             run.inputs.at(t, self.plain.u);
         }
@@ -99,8 +100,7 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
         let at = At { t, z: state.z, v, x: &[], u };
         system.event_function_derivatives(at, vd, lambda, scratch, self.partials).map_err(fail)?;
         let along = AtEvent { columns: p, rho: run.rho, clock: run.clock };
-        let (to, t_rho) = self.times.slopes(pass);
-        to.fill(M::S::ZERO);
+        let (mut to, t_rho) = self.times.slopes(pass);
         let mut scale = 0.0;
         for (&(k, j), &slope) in system.event_places().iter().zip(self.partials.iter()) {
             if k as usize != event {
@@ -111,27 +111,25 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
                 |rates: &[M::S], i: usize| rates.get(i).map_or(0.0, |rate| (slope * *rate).real().abs());
             if j < nq {
                 scale += size(state.zd, j);
-                add_row(to, slope, change.z, j);
+                to.add_row(slope, change.z, j);
             } else if j < nq + nv {
                 scale += size(vd, j - nq);
-                add_row(to, slope, self.v_rho, j - nq);
+                to.add_row(slope, self.v_rho, j - nq);
             } else if j < nq + 2 * nv {
                 if nq != nv {
                     return Err(StepError::Unsupported { what: NO_ACCELERATIONS });
                 }
-                add_row(to, slope, change.zdd, j - nq - nv);
+                to.add_row(slope, change.zdd, j - nq - nv);
             } else if j < nq + 2 * nv + rows {
                 // Normalisation rows stand between the two kinds of others.
                 let row = j - nq - 2 * nv;
                 let row = if row < dims.n_holonomic { row } else { row + dims.n_normalisation };
-                add_row(to, slope, change.lambda, row);
+                to.add_row(slope, change.lambda, row);
             } else if j == nq + 2 * nv + rows {
                 scale += slope.real().abs();
-                for (to, &t) in to.iter_mut().zip(t_rho) {
-                    *to += slope * (t + h_rho);
-                }
+                to.add(slope, t_rho.iter().map(|&t| t + h_rho));
             } else {
-                along.add(to, slope, j - nq - 2 * nv - rows - 1);
+                to.add_along(slope, along, j - nq - 2 * nv - rows - 1);
             }
         }
         Ok(scale)
@@ -200,6 +198,17 @@ where
         self.plain.apply(run.state, t)?;
         let state = State::of(&dims, run.state)?;
         rates(self.plain.system, state.z, self.plain.v, p, change.z, self.v_rho, change.zd).map_err(fail)
+    }
+
+    fn coincides(
+        &mut self,
+        run: &mut DifferentiatedRun<'_, T, M, I>,
+        t: M::S,
+        event: usize,
+        other: usize,
+    ) -> Result<(), StepError> {
+        let scale = self.slopes(run, t, event, 2)?;
+        self.times.check_coincidence(scale, t, event, other)
     }
 
     fn restart(&mut self, run: &mut DifferentiatedRun<'_, T, M, I>, _: M::S) -> Result<(), StepError> {

@@ -33,7 +33,7 @@ use crate::StepError;
 use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
 use crate::linear::blocks::NOTHING;
-use crate::linear::{add_scaled, copy, largest, lu, symmetric};
+use crate::linear::{add_scaled, copy, lu, symmetric};
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, sqrt};
 use crate::sensitivity::columns::{row, row_mut};
@@ -44,6 +44,9 @@ const REFINEMENTS: usize = 4;
 
 /// What remains of the change of a constraint, relative to its slopes and the largest change of a coordinate, that is not rounding.
 pub(crate) const LEAVES: f64 = 1e-5;
+
+/// By how much a restitution may lie beyond 0 and 1, so that differences by it can be taken there.
+const RESTITUTION: f64 = 1e-4;
 
 /// Memory for jumps, and the last one.
 pub(crate) struct Jump<'a, S> {
@@ -85,21 +88,11 @@ pub(crate) struct Jump<'a, S> {
 }
 
 /// Whether an event sets an input whose derivatives move, and whether it resets a coordinate.
-fn moved_by(table: &EventTable<'_>, dims: &Dims, event: usize) -> (bool, bool) {
+pub(crate) fn moved_by(table: &EventTable<'_>, dims: &Dims, event: usize) -> (bool, bool) {
     let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
     let columns = table.columns.get(first..end).unwrap_or_default();
     let places = table.inputs.get(first..end).unwrap_or_default();
     (columns.iter().any(Option::is_some), places.iter().any(|&place| place as usize >= dims.nu))
-}
-
-/// What the derivative of a run does not know.
-fn refuse_placed(dims: &Dims, places: bool) -> Result<(), StepError> {
-    if places && dims.joint_rows() > 0 {
-        let what =
-            "there is no gradient of a run in which an event resets positions of a model with constraints";
-        return Err(StepError::Unsupported { what });
-    }
-    Ok(())
 }
 
 /// What quantity `j` of z, v, t, ρ changes by in column `p`.
@@ -126,7 +119,7 @@ fn change_of<S: Scalar>(
 }
 
 /// The setting whose derivatives are row `i` of those of the equations: it comes after all equations and the values of constraints.
-fn setting_of(dims: &Dims, table: &EventTable<'_>, i: u32) -> Option<usize> {
+pub(crate) fn setting_of(dims: &Dims, table: &EventTable<'_>, i: u32) -> Option<usize> {
     let setting = (i as usize).checked_sub(dims.nv + 2 * dims.joint_rows() + table.conditions);
     setting.filter(|&setting| setting < table.inputs.len())
 }
@@ -225,7 +218,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         moves
     }
 
-    /// All constraints hold where an event has put coordinates; `at` is the instant after it.
+    /// Where an event that was settled has put coordinates, constraints and their rates hold as they did before it; `at` is the instant after it.
     pub(crate) fn check_placed<M: Events<S = S>>(
         &mut self,
         system: &M,
@@ -237,19 +230,24 @@ impl<'a, S: Scalar> Jump<'a, S> {
         if system.dims().joint_rows() == 0 {
             return Ok(());
         }
+        // Those before it, of which a formulation may leave something.
+        copy(self.slopes, self.row_values);
+        copy(self.sizes, self.row_rates);
         self.evaluate(system, at, w).map_err(|error| error.in_step(t, 0.0))?;
-        let (units, tolerance) = (system.units(), sqrt(S::EPSILON));
-        let speed = largest(at.v).max(f64::MIN_POSITIVE);
-        for (row, (value, rate)) in self.row_values.iter().zip(self.row_rates.iter()).enumerate() {
+        let (units, tolerance, rows) = (system.units(), sqrt(S::EPSILON), self.added.len());
+        let before = self.slopes.iter().zip(self.sizes.iter());
+        let after = self.row_values.iter().zip(self.row_rates.iter());
+        for (row, ((value, rate), (value_before, rate_before))) in after.zip(before).enumerate() {
             let by = value.real();
-            let size = self.rows.iter().skip(row).step_by(self.added.len().max(1));
-            let size = size.fold(1.0_f64, |size, slope| size.max(slope.real().abs()));
             // Not greater, so that what is not a number does not hold.
-            let holds = by.abs() <= tolerance * units.row(row);
+            let holds = by.abs() <= tolerance * units.row(row) + value_before.real().abs();
             if !holds {
                 return Err(StepError::Event { t, event, failure: EventFailure::Violates { row, by } });
             }
-            let stays = rate.real().abs() <= tolerance * speed * size;
+            let slopes = self.rows.iter().skip(row).step_by(rows.max(1)).zip(at.v);
+            let size = slopes.fold(0.0, |size, (slope, v)| size + (*slope * *v).real().abs());
+            let left = rate.real().abs();
+            let stays = left <= tolerance * (size + left) + rate_before.real().abs();
             if !stays {
                 return Err(StepError::Event { t, event, failure: EventFailure::Contradicts });
             }
@@ -314,6 +312,15 @@ impl<'a, S: Scalar> Jump<'a, S> {
         self.evaluate(system, at, w).map_err(|error| error.in_step(t, 0.0))?;
         if self.adds_rows {
             self.check_positions(system, t, event)?;
+        }
+        if law == ImpactLaw::Plain && entry.is_some_and(|entry| entry.impact) {
+            // γ⁺ = −e γ⁻
+            let of = |values: &[S]| values.get(first).map_or(0.0, |x| x.real());
+            let (before, after) = (of(self.condition_rates), of(self.targets));
+            let sound = after == 0.0 || (-RESTITUTION..=1.0 + RESTITUTION).contains(&(-after / before));
+            if !sound {
+                return Err(StepError::Event { t, event, failure: EventFailure::Coefficients });
+            }
         }
         if law != ImpactLaw::Plain {
             // Its impulses are known before velocities are.
@@ -633,12 +640,16 @@ impl<'a, S: Scalar> Jump<'a, S> {
         values: &mut [S],
         w: &mut [S],
     ) -> Result<(), StepError> {
+        let dims = system.dims();
         if !self.jumps {
-            return Ok(());
+            let (_, places) = moved_by(&system.event_table(), &dims, self.event);
+            return match places && dims.joint_rows() > 0 {
+                true => self.check_placed_slopes(system, at, [z_rho, v_rho, t_rho], along, values, w),
+                false => Ok(()),
+            };
         }
         let columns = along.columns;
         let (first, end) = self.conditions;
-        let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
         self.differentiate_impulses(system, at, values, w)?;
         let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
@@ -712,6 +723,58 @@ impl<'a, S: Scalar> Jump<'a, S> {
         Ok(())
     }
 
+    /// Where an event has put coordinates, constraints and their rates hold after a change of a parameter, too; `at` is the instant after it.
+    fn check_placed_slopes<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        [z_rho, v_rho, t_rho]: [&[S]; 3],
+        along: AtEvent<'_, S>,
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), StepError> {
+        let (dims, columns, t, event) = (system.dims(), along.columns, at.t.real(), self.event);
+        let (nq, nv, rows) = (dims.nq, dims.nv, dims.joint_rows());
+        // Nothing jumps: d, Λ and μ are zero.
+        let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
+        written.map_err(|error| error.in_step(t, 0.0))?;
+        let largest_of = |rho: &[S], p: usize| {
+            rho.iter().skip(p).step_by(columns.max(1)).map(|x| x.real().abs()).fold(0.0, f64::max)
+        };
+        for p in 0..columns {
+            let (z_largest, v_largest) = (largest_of(z_rho, p), largest_of(v_rho, p));
+            // Φ, then Φd(v)
+            for first in [nv + rows + self.mu.len(), nv] {
+                self.slopes.fill(S::ZERO);
+                self.sizes.fill(S::ZERO);
+                for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+                    let (row, j) = ((i as usize).checked_sub(first), j as usize);
+                    let Some((slope, size)) =
+                        row.and_then(|row| Some((self.slopes.get_mut(row)?, self.sizes.get_mut(row)?)))
+                    else {
+                        continue;
+                    };
+                    let change = change_of(&dims, j, p, z_rho, v_rho, t_rho, along);
+                    *slope += value * change;
+                    // What rounds z' and v' is the largest of them.
+                    let change = match j {
+                        j if j < nq => z_largest,
+                        j if j < nq + nv => v_largest,
+                        _ => change.real().abs(),
+                    };
+                    *size += S::from_f64(value.real().abs() * change);
+                }
+                let left = self.slopes.iter().zip(self.sizes.iter());
+                let leaves = left.map(|(slope, size)| slope.real().abs() > LEAVES * size.real());
+                if let Some(row) = leaves.enumerate().find_map(|(row, leaves)| leaves.then_some(row)) {
+                    let failure = EventFailure::Displaces { row, parameter: Some(p) };
+                    return Err(StepError::Event { t, event, failure });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Derivatives of inputs after an event, in the rows of `rho`, from an instant before it: s_z z' + s_v v' + s_t t' + s_ρ ρ'. To be called before
     /// [`Jump::settle`]; `changes` is memory for all settings and columns.
     #[allow(clippy::too_many_arguments, reason = "state, derivatives, and memory")]
@@ -733,7 +796,6 @@ impl<'a, S: Scalar> Jump<'a, S> {
         if !(moving || places) || columns == 0 {
             return Ok(());
         }
-        refuse_placed(&dims, places)?;
         let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
         written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
         changes.fill(S::ZERO);
@@ -802,7 +864,6 @@ impl<'a, S: Scalar> Jump<'a, S> {
         if !(moving || places) {
             return Ok(());
         }
-        refuse_placed(&dims, places)?;
         changes.fill(S::ZERO);
         for setting in first..end {
             let place = table.inputs.get(setting).and_then(|&place| (place as usize).checked_sub(dims.nu));

@@ -5,6 +5,9 @@
 //! from Newton's method with the function's own rate, from a secant where the rate is not known, from bisection every fourth time.
 //! At the node where the step ends the events act, in the order of the table.
 //!
+//! In complex numbers, in which runs with a small imaginary part tell derivatives, crossings are located by real parts; then the size of the step gets the
+//! imaginary part at which the whole function is zero. As it is small, the function is linear in it: two steps tell it exactly.
+//!
 //! | what | rule |
 //! |---|---|
 //! | side | the sign of a function before a step; where the function is zero, that of its rate; where both are, that of its second derivative |
@@ -84,6 +87,11 @@ pub(crate) trait Driver<W: Stepper> {
     /// An event acts.
     fn act(&mut self, run: &mut W, t: W::S, event: usize) -> Result<(), StepError>;
 
+    /// An event happens at the same time as another one, at which the step ends; in differentiated runs after a change of parameters, too.
+    fn coincides(&mut self, _run: &mut W, _t: W::S, _event: usize, _other: usize) -> Result<(), StepError> {
+        Ok(())
+    }
+
     /// Gives an input a value. Whether it is another one.
     fn latch(&mut self, input: u32, value: W::S) -> bool;
 
@@ -130,6 +138,17 @@ enum Phase<S> {
     Standing,
     /// The next step ends in the event: how often it was made.
     Located(usize),
+}
+
+/// The imaginary part of the size of a step that ends in an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Tilt<S> {
+    /// Not looked for.
+    None,
+    /// What the function had of it without, and what was tried.
+    Tried(S, S),
+    /// Found.
+    Done,
 }
 
 /// Length of the memory of a [`Located`] hook; `saved`: that of the state of the run.
@@ -186,6 +205,8 @@ pub(crate) struct Located<'a, S, E, H, R> {
     count: usize,
     /// How often the step was made.
     made: usize,
+    /// In complex numbers: how the size of a step that ends in an event gets its imaginary part.
+    tilt: Tilt<S>,
     /// Whether the next node is where an earlier run ended.
     resumes: bool,
     /// Whether there may be another run that begins where this one ends.
@@ -250,6 +271,7 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
             started: begun,
             count,
             made: 0,
+            tilt: Tilt::None,
             resumes: begun.is_some(),
             goes_on: true,
         })
@@ -552,6 +574,11 @@ where
                 *armed = if counted { W::S::ONE } else { W::S::ZERO };
             }
         }
+        for k in (0..self.table.events.len()).filter(|&k| k != self.event) {
+            if self.is_candidate(k) {
+                self.driver.coincides(run, t, k, self.event)?;
+            }
+        }
         for k in 0..self.table.events.len() {
             if !self.is_candidate(k) {
                 continue;
@@ -605,6 +632,7 @@ where
         self.planned = planned.end;
         self.phase = Phase::Free;
         self.made = 0;
+        self.tilt = Tilt::None;
         run.save(self.saved)?;
         self.driver.begin(run, planned)?;
         self.inner.before(run, planned)
@@ -737,12 +765,43 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
         E: Driver<W>,
         H: Hooks<W>,
     {
+        if !S::REAL
+            && pass == 0
+            && let Some(end) = self.tilted(step)?
+        {
+            return self.again(run, Phase::Located(0), end);
+        }
         if self.driver.located(run, step.end, self.event, pass)? {
             return self.again(run, Phase::Located(pass + 1), step.end);
         }
         self.pending = true;
         self.own.set(true);
         self.inner.after(run, step)
+    }
+
+    /// In complex numbers: where the step must end so that the function of the event is zero with its imaginary part; none once it does.
+    fn tilted(&mut self, step: &Taken<S>) -> Result<Option<S>, StepError> {
+        let imaginary = |x: S| x - S::from_f64(x.real());
+        let g = imaginary(self.next.values.get(self.event).copied().unwrap_or(S::ZERO));
+        match self.tilt {
+            Tilt::None if g == S::ZERO => Ok(None),
+            Tilt::None => {
+                let (slope, _) = self.slope(self.event, step.t, step.end);
+                if slope == 0.0 {
+                    return self.failed(step.end, self.event, EventFailure::Tangential);
+                }
+                let by = -g / S::from_f64(slope);
+                self.tilt = Tilt::Tried(g, by);
+                Ok(Some(step.end + by))
+            }
+            // g(by) = first + (g − first)/tried by
+            Tilt::Tried(first, tried) => {
+                self.tilt = Tilt::Done;
+                let by = -(first * tried) / (g - first);
+                Ok(Some(step.end - tried + by))
+            }
+            Tilt::Done => Ok(None),
+        }
     }
 
     /// The step ends beyond the event: it is the upper end of the bracket.

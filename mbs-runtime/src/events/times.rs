@@ -16,6 +16,7 @@
 //! | 1 | h' = 1 | g' + g_h |
 //! | 2 | h' = −g'/g_h | the derivatives |
 
+use super::jump::LEAVES;
 use super::{EventTable, Events};
 use crate::error::{EventFailure, StepError};
 use crate::linear::add_scaled;
@@ -47,10 +48,41 @@ impl<'a, S: Scalar> Times<'a, S> {
         Ok(Self { t_rho, g_rho: [pieces.next(columns)?, pieces.next(columns)?], closing: false })
     }
 
-    /// Where g' of a pass goes, and t' of the last node.
-    pub(crate) fn slopes(&mut self, pass: usize) -> (&mut [S], &[S]) {
+    /// Where g' of a pass goes, and t' of the last node. After the last pass, of another event at the same time: with the sizes of its terms.
+    pub(crate) fn slopes(&mut self, pass: usize) -> (Slopes<'_, S>, &[S]) {
         let [first, second] = &mut self.g_rho;
-        (if pass == 0 { first } else { second }, self.t_rho)
+        let (to, sizes) = match pass {
+            0 => (&mut **first, None),
+            1 => (&mut **second, None),
+            _ => (&mut **first, Some(&mut **second)),
+        };
+        to.fill(S::ZERO);
+        let mut slopes = Slopes { to, sizes };
+        slopes.sizes.iter_mut().for_each(|sizes| sizes.fill(S::ZERO));
+        (slopes, self.t_rho)
+    }
+
+    /// Another event at the same time happens there after a change of every parameter, too; its slopes are those that were found last, `scale` is the sum
+    /// of the sizes of the parts of its function's rate.
+    pub(crate) fn check_coincidence(
+        &self,
+        scale: f64,
+        t: S,
+        event: usize,
+        other: usize,
+    ) -> Result<(), StepError> {
+        let [slopes, sizes] = &self.g_rho;
+        // g' = (g' of the step of fixed size) + (rate) t', of which little may be left.
+        let all = slopes.iter().zip(sizes.iter()).zip(self.t_rho.iter());
+        let mut parts =
+            all.map(|((g, size), t)| g.real().abs() > LEAVES * (size.real() + scale * t.real().abs()));
+        match parts.position(|parts| parts) {
+            None => Ok(()),
+            Some(parameter) => {
+                let failure = EventFailure::Parts { other, parameter };
+                Err(StepError::Event { t: t.real(), event, failure })
+            }
+        }
     }
 
     /// After the `pass`-th time a step was made to the event; `scale`: the sum of the sizes of the parts of its function's rate. Whether
@@ -104,6 +136,39 @@ impl<'a, S: Scalar> Times<'a, S> {
         }
         self.closing = true;
         true
+    }
+}
+
+/// g', a sum of products of slopes and changes, and the sum of their sizes where that is wanted.
+pub(crate) struct Slopes<'a, S> {
+    to: &'a mut [S],
+    sizes: Option<&'a mut [S]>,
+}
+
+impl<S: Scalar> Slopes<'_, S> {
+    /// Adds slope (row `i` of changes).
+    pub(crate) fn add_row(&mut self, slope: S, changes: &[S], i: usize) {
+        if let Some(row) = changes.chunks_exact(self.to.len().max(1)).nth(i) {
+            self.add(slope, row.iter().copied());
+        }
+    }
+
+    /// Adds slope (what parameter `k` changes by).
+    pub(crate) fn add_along(&mut self, slope: S, along: AtEvent<'_, S>, k: usize) {
+        self.add(slope, (0..along.columns).map(|p| along.change(k, p)));
+    }
+
+    /// Adds slope (changes).
+    pub(crate) fn add(&mut self, slope: S, changes: impl Iterator<Item = S>) {
+        for (p, change) in changes.enumerate() {
+            let term = slope * change;
+            if let Some(to) = self.to.get_mut(p) {
+                *to += term;
+            }
+            if let Some(size) = self.sizes.as_mut().and_then(|sizes| sizes.get_mut(p)) {
+                *size += S::from_f64(term.real().abs());
+            }
+        }
     }
 }
 

@@ -18,9 +18,15 @@ use core::ops::ControlFlow;
 
 use super::Settings;
 use super::clock::{Clock, Target};
-use super::gradient::{DifferentiableExplicit, DifferentiableMethod, GradientMemory, assembled_start};
-use super::method::{Explicit, ImplicitMethod, Method, Node, Projected, Tree, Work, larger, projected};
-use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection};
+use super::gradient::{
+    DifferentiableExplicit, DifferentiableMethod, GradientMemory, start_assembled, start_tree,
+};
+use super::independent::{self, Independent};
+use super::method::{
+    Explicit, ImplicitMethod, Method, Node, Projected, StiffProjected, StiffTree, Tree, Work, larger,
+    projected,
+};
+use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection, ConstraintRows};
 use crate::error::{EvalError, EventFailure, StepError};
 use crate::events::explicit::ExplicitDriver;
 use crate::events::implicit::ImplicitDriver;
@@ -29,19 +35,18 @@ use crate::events::latches::Latched;
 use crate::events::locate::{Located, Resumed, Unseen};
 use crate::events::{DifferentiableEventIntegrator, EventDerivatives, Events, Occurrence, Sight, WithEvents};
 use crate::formulation::run::ImplicitRun;
-use crate::formulation::{Assembly, OnConstraints, State};
+use crate::formulation::{Assembly, MatrixR, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Accepted, Adaptive, AdaptiveRun, DormandPrince, Field, Fixed, FixedRun, Plan, Planned, Rk4, RungeKutta,
-    Statistics, drive,
+    Accepted, Adaptive, AdaptiveRun, Controlled, Field, Fixed, FixedRun, Plan, Planned, Rk4, Statistics,
+    drive,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
-    DifferentiableStep, Differentiated, DifferentiatedAt, JointDerivatives, JointDynamics,
-    JointObjectiveDerivatives, JointSensitivities, ObjectiveDerivatives, Sensitivities, StartDerivatives,
-    StateDerivatives,
+    DifferentiableStep, Differentiated, DifferentiatedAt, JointDynamics, JointObjectiveDerivatives,
+    JointSensitivities, ObjectiveDerivatives, Sensitivities, StartDerivatives, StateDerivatives, Stiff,
 };
 use crate::system::{Dims, ForwardDynamics, Start, System};
 
@@ -312,7 +317,7 @@ impl EventExplicit for Rk4 {
     }
 }
 
-impl EventExplicit for Adaptive {
+impl<T: Controlled> EventExplicit for Adaptive<T> {
     fn step_past<D, I>(
         &self,
         system: &D,
@@ -331,7 +336,7 @@ impl EventExplicit for Adaptive {
         let (log, failed, own) = (Cell::new(log), Cell::new(None), Cell::new(true));
         let mut pieces = Pieces::of(scratch, 0);
         // First, where dense output looks for them.
-        let mut stages = DormandPrince::stages(dims.state(), &mut pieces)?;
+        let mut stages = T::stages(dims.state(), &mut pieces)?;
         let driver = ExplicitDriver::new(system, inputs.values, &mut pieces)?;
         let record = |seen: Occurrence<'_, D::S>| note(&log, &failed, seen.event, seen.t);
         let mut hooks =
@@ -369,6 +374,52 @@ where
         target: &Target,
     ) -> Result<Came, StepError> {
         self.integrator.step_past(&OnConstraints(self.dynamics(work.model)), work, clock, target)
+    }
+}
+
+impl<M, T: EventExplicit> EventMethod<M> for StiffTree<T>
+where
+    M: ForwardDynamics + JointSensitivities + Start + Events,
+{
+    fn step_past<I: Inputs<M::S>>(
+        &self,
+        work: EventWork<'_, '_, M, I>,
+        clock: &mut Clock,
+        target: &Target,
+    ) -> Result<Came, StepError> {
+        self.0.step_past(&Stiff(work.model), work, clock, target)
+    }
+}
+
+impl<M, T: EventExplicit> EventMethod<M> for StiffProjected<T>
+where
+    M: Constrained + ConstrainedDynamics + ConstraintCorrection + JointSensitivities + Start + Events,
+{
+    fn step_past<I: Inputs<M::S>>(
+        &self,
+        work: EventWork<'_, '_, M, I>,
+        clock: &mut Clock,
+        target: &Target,
+    ) -> Result<Came, StepError> {
+        let dynamics = OnConstraints(self.0.dynamics(work.model));
+        self.0.integrator.step_past(&Stiff(&dynamics), work, clock, target)
+    }
+}
+
+impl<M, T: EventExplicit> EventMethod<M> for Independent<T>
+where
+    M: Constrained + ConstrainedDynamics + ConstraintRows + Start + Events,
+{
+    fn step_past<I: Inputs<M::S>>(
+        &self,
+        work: EventWork<'_, '_, M, I>,
+        clock: &mut Clock,
+        target: &Target,
+    ) -> Result<Came, StepError> {
+        let EventWork { model, inputs, state, scratch, resumed, log } = work;
+        let [state, choice] = independent::parts(&model.dims(), state)?;
+        let work = EventWork { model, inputs, state, scratch, resumed, log };
+        self.0.step_past(&MatrixR::new(model, choice), work, clock, target)
     }
 }
 
@@ -516,7 +567,10 @@ impl DifferentiableEventExplicit for Rk4 {
     }
 }
 
-impl DifferentiableEventExplicit for Adaptive {
+impl<T: Controlled> DifferentiableEventExplicit for Adaptive<T>
+where
+    Adaptive<T>: DifferentiableExplicit,
+{
     fn differentiated(self, _: &Settings) -> impl DifferentiableEventIntegrator {
         Differentiated(self)
     }
@@ -557,12 +611,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::tree_len(&dims));
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        JointDerivatives::start(model, y, derivatives, scratch)?;
+        let (y, derivatives, scratch) = start_tree(model, GradientMemory::tree_len(&model.dims()), memory)?;
         let run = self.method.0.differentiated(settings);
         run_explicit(run, model, inputs, settings, y, derivatives, scratch, values)
     }
@@ -581,14 +630,73 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::projected_len(&dims));
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| self.method.settle(scale))?;
+        let len = GradientMemory::projected_len(&model.dims());
+        let (y, derivatives, scratch) =
+            start_assembled(&mut self.method, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.method.dynamics(model));
         let run = self.method.integrator.differentiated(settings);
+        run_explicit(run, &system, inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<StiffTree<T>, E>
+where
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+{
+    fn gradient<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let len = GradientMemory::stiff_tree_len(&model.dims());
+        let (y, derivatives, scratch) = start_tree(model, len, memory)?;
+        let run = self.method.0.differentiated(settings);
+        run_explicit(run, &Stiff(model), inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M>
+    for Eventful<StiffProjected<T>, E>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+    M: ConstrainedDynamics + ConstraintCorrection,
+{
+    fn gradient<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let len = GradientMemory::stiff_projected_len(&model.dims());
+        let (y, derivatives, scratch) =
+            start_assembled(&mut self.method.0, model, inputs, settings, len, memory)?;
+        let system = OnConstraints(self.method.0.dynamics(model));
+        let run = self.method.0.integrator.differentiated(settings);
+        run_explicit(run, &Stiff(&system), inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<Independent<T>, E>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+    M: ConstrainedDynamics + ConstraintRows,
+{
+    fn gradient<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let ([y, choice, derivatives], scratch) = independent::begin(model, inputs, settings, memory)?;
+        let run = self.method.0.differentiated(settings);
+        let system = MatrixR::new(model, choice);
         run_explicit(run, &system, inputs, settings, y, derivatives, scratch, values)
     }
 }

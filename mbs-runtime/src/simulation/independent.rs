@@ -26,7 +26,7 @@ use crate::system::{Dims, Start, System};
 pub struct Independent<T>(pub T);
 
 /// y, and the choice of independent coordinates.
-fn parts<'a, S>(dims: &Dims, state: &'a mut [S]) -> Result<[&'a mut [S]; 2], StepError> {
+pub(super) fn parts<'a, S>(dims: &Dims, state: &'a mut [S]) -> Result<[&'a mut [S]; 2], StepError> {
     let mut pieces = Pieces::named("state", state, IndependentMemory::state_len(dims));
     let parts = [pieces.next(dims.state())?, pieces.next(choice_len(dims))?];
     pieces.end()?;
@@ -100,6 +100,31 @@ where
     }
 }
 
+/// y, the choice of independent coordinates and derivatives of y at the start, and scratch.
+pub(super) type Begun<'a, S> = ([&'a mut [S]; 3], &'a mut [S]);
+
+/// The start of a differentiated run.
+pub(super) fn begin<'a, M, I>(
+    model: &M,
+    inputs: &mut I,
+    settings: &Settings,
+    memory: &'a mut [M::S],
+) -> Result<Begun<'a, M::S>, StepError>
+where
+    M: Sensitivities + StartDerivatives,
+    I: Inputs<M::S>,
+{
+    let dims = model.dims();
+    let mut pieces = Pieces::of(memory, GradientMemory::independent_len(&dims));
+    let y = pieces.next(dims.state())?;
+    let choice = pieces.next(choice_len(&dims))?;
+    let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+    let scratch = pieces.rest();
+    assembled_start(model, inputs, settings, y, derivatives, scratch, |_| ())?;
+    choice.fill(M::S::ZERO);
+    Ok(([y, choice, derivatives], scratch))
+}
+
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Independent<T>
 where
     M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
@@ -113,14 +138,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::independent_len(&dims));
-        let y = pieces.next(dims.state())?;
-        let choice = pieces.next(choice_len(&dims))?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        assembled_start(model, inputs, settings, y, derivatives, scratch, |_| ())?;
-        choice.fill(M::S::ZERO);
+        let ([y, choice, derivatives], scratch) = begin(model, inputs, settings, memory)?;
         self.0.run(&MatrixR::new(model, choice), inputs, settings, y, derivatives, scratch, values)
     }
 }

@@ -242,8 +242,13 @@ impl IndependentMemory {
     }
 }
 
-/// Sizes of `MatrixR`.
-pub(super) const fn in_independent(dims: &Dims) -> Dims {
+/// Sizes of an implicit Runge–Kutta method's system; a constant for generated models.
+pub const fn in_stages(dims: &Dims) -> Dims {
+    stiff(&projected(dims))
+}
+
+/// Sizes of a system in independent coordinates; a constant for generated models.
+pub const fn in_independent(dims: &Dims) -> Dims {
     Dims { workspace: dims.workspace + own_len(dims), n_choice: kept_len(dims), ..*dims }
 }
 

@@ -28,7 +28,8 @@ pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradien
 pub use independent::Independent;
 pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method, Node,
-    Projected, Stabilised, StiffProjected, StiffTree, Tree, Work, damping_frequency, largest,
+    Projected, Stabilised, StiffProjected, StiffTree, Tree, Work, damping_frequency, in_independent,
+    in_stages, largest,
 };
 pub use problem::{Problem, Unknown};
 

@@ -182,7 +182,10 @@ fn gradients_through_events_of_random_mechanisms() {
                     );
                 }
                 // It cannot be put together, or not be moved.
-                Err(_) => refused += 1,
+                Err(error) => {
+                    refused += 1;
+                    println!("seed {seed}, {formulation:?}, {integrator:?}: {}", error.describe(&program));
+                }
             }
         }
     }

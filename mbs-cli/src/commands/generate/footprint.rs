@@ -8,7 +8,9 @@ use mbs_codegen::model::Integrator;
 use mbs_codegen::program::{Program, ScalarType};
 use mbs_engine::Interpreted;
 use mbs_runtime::System;
-use mbs_runtime::simulation::{ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory};
+use mbs_runtime::simulation::{
+    EventMemory, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, in_independent, in_stages,
+};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -64,8 +66,23 @@ impl Footprint {
                 GradientMemory::independent_len(&dims),
             ],
         };
+        let [events, conditions, settings, partials] = emission::event_counts(program);
         let largest = |all: [usize; 3], kind: MemoryKind| {
-            let one = lengths(kind);
+            let mut one = lengths(kind);
+            if events > 0 {
+                let memory = EventMemory { events, conditions, settings, partials };
+                let inner = match kind {
+                    MemoryKind::StiffTree | MemoryKind::StiffProjected => in_stages(&dims),
+                    MemoryKind::Independent => in_independent(&dims),
+                    _ => dims,
+                };
+                let [state, scratch, gradient] = one;
+                one = [
+                    memory.state_len(state, &dims),
+                    memory.scratch_len(scratch, &inner),
+                    memory.gradient_len(gradient, &inner),
+                ];
+            }
             [all[0].max(one[0]), all[1].max(one[1]), all[2].max(one[2])]
         };
         let [state, scratch, gradient] = kinds.into_iter().fold([0; 3], largest);
