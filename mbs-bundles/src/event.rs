@@ -76,6 +76,8 @@ pub struct EventEntry {
     pub conditions: (usize, usize),
     /// Whether the first of its conditions is the gap of an impact, which comes back from 0 to 1 times.
     pub impact: bool,
+    /// Whether this gap is its own function, which then stays on its side.
+    pub stops: bool,
     /// With friction its conditions are the gap and the slip, and their targets are restitution and friction.
     pub law: ImpactLaw,
     /// Whether it enters a state in which constraints act that may not have acted before.

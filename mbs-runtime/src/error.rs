@@ -330,6 +330,13 @@ pub enum EventFailure {
         /// The row, in joint form.
         row: usize,
     },
+    /// It is an impact that happens together with another event, which moves its gap, too.
+    Together {
+        /// The other one.
+        other: usize,
+    },
+    /// It is an impact whose gap closes again before its least time is over.
+    Passes,
     /// It happens together with another one, but not for other parameters.
     Parts {
         /// The other one.
@@ -385,6 +392,11 @@ impl EventFailure {
             Self::Violates { .. } => "enters a state whose constraints do not hold there",
             Self::Unseen { .. } => "enters a state whose constraints may not hold there for other parameters",
             Self::Leaves { .. } => "enters a state whose constraints do not hold there for other parameters",
+            Self::Together { .. } => "is an impact that happens together with another event",
+            Self::Passes => {
+                "closes its gap again before its `minimum_interval` is over, so that nothing would stop it; leave `minimum_interval` out, \
+                 let the event stop the run, or let contact that stays be a state of a mode with its constraint"
+            }
             Self::Parts { .. } => "happens together with another one, but not for other parameters",
             Self::Displaces { .. } => {
                 "resets positions to where constraints do not hold for other parameters"
@@ -646,6 +658,15 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     f,
                     "at t = {t} {event} adds {row}, which holds there, but not where the event happens after a change of \
                      {parameter}: there is no gradient; let the event happen where all constraints hold that it adds"
+                )
+            }
+            StepError::Event { t, event, failure: EventFailure::Together { other } } => {
+                let (t, event, other) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Event, other));
+                write!(
+                    f,
+                    "at t = {t} {event} is an impact that happens together with {other}, and one undoes what the other does: impacts at one time \
+                     have no definite result; change a parameter or the start a little so that one comes first"
                 )
             }
             StepError::Event { t, event, failure: EventFailure::Parts { other, parameter } } => {

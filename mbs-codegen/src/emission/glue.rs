@@ -353,7 +353,7 @@ fn event_table(program: &Program) -> TokenStream {
     let events = &program.events;
     let entry = |entry: &EventEntry| {
         let direction = ident(entry.direction.name());
-        let EventEntry { minimum_interval, stop, has_rate, impact, adds_rows, .. } = *entry;
+        let EventEntry { minimum_interval, stop, has_rate, impact, stops, adds_rows, .. } = *entry;
         let range = |(first, end): (usize, usize)| {
             let (first, end) = (count(first), count(end));
             quote!((#first, #end))
@@ -368,6 +368,7 @@ fn event_table(program: &Program) -> TokenStream {
                 has_rate: #has_rate,
                 conditions: #conditions,
                 impact: #impact,
+                stops: #stops,
                 law: rt::ImpactLaw::#law,
                 adds_rows: #adds_rows,
                 switch: #switch,

@@ -90,6 +90,7 @@ impl Events {
                 has_rate: false,
                 conditions: (conditions, events.conditions.len()),
                 impact: matches!(event.conditions.first(), Some(EventCondition::Impact { .. })),
+                stops: matches!(event.conditions.first(), Some(EventCondition::Impact { gap, .. }) if *gap == event.when),
                 law: event.law,
                 adds_rows: {
                     let entered = |id| move |constraint: &Constraint| constraint.activity.names(id);

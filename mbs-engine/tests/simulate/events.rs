@@ -160,6 +160,67 @@ fn accumulation_and_rest_are_refused_by_name() {
     assert!(message.contains("event `bounce` has happened before the start"), "{message}");
 }
 
+/// How a run fails.
+fn failure(text: &str) -> String {
+    let Instance { model, settings } = instance(text, &Overrides::default());
+    match simulation::run(&model, &settings, &mut Silent).failure {
+        Some(simulation::RunFailure::Step(error)) => error.describe(&model).to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A ball, and a rod that falls flat, with these events.
+fn falling(events: &str) -> String {
+    format!(
+        "
+mbs: 1
+name: falling
+gravity: [0, 0, -9.81]
+bodies:
+  ball: {{mass: 1}}
+  carriage: {{mass: 0.1}}
+  rod: {{mass: 1, inertia: [0.02, 0.02, 0.02], points: {{a: [0.5, 0, 0], b: [-0.5, 0, 0]}}}}
+joints:
+  ball: {{type: prismatic, parent: ground, child: ball, axis: [0, 0, 1], start: 1}}
+  lift: {{type: prismatic, parent: ground, child: carriage, axis: [0, 0, 1], start: 1.1}}
+  turn: {{type: revolute, parent: carriage, child: rod, axis: [0, 1, 0]}}
+events:
+{events}
+simulation: {{end: 0.6, step: 1e-2}}
+"
+    )
+}
+
+#[test]
+fn what_stops_a_body_never_lets_it_through() {
+    let bounce = "{when: ball.displacement, direction: falling, then: {impact: {restitution: 0.5}}}";
+    let alone = run(&falling(&format!("  one: {bounce}")), &Overrides::default());
+    assert!(alone.failure.is_none() && alone.seen.events.len() == 1);
+    // Two impacts of one gap: the second would push the ball through the floor.
+    let twice = falling(&format!("  one: {bounce}\n  two: {}", bounce.replace("when: ", "when: 2*")));
+    let message = failure(&twice);
+    assert!(message.contains("event `two` is an impact that happens together with event `one`"), "{message}");
+    // Both ends of a rod at one time: the impact of one presses the other into the floor.
+    let ends = ["a", "b"].map(|end| {
+        format!(
+            "  {end}: {{when: pos(rod.{end}).z, direction: falling, then: {{impact: {{restitution: 0.8}}}}}}"
+        )
+    });
+    let message = failure(&falling(&ends.join("\n")));
+    assert!(message.contains("is an impact that happens together with"), "{message}");
+    // Two bodies that hit the floor at one time have nothing to do with each other.
+    let others = format!(
+        "  one: {bounce}\n  two: {{when: lift.displacement - 0.1, direction: falling, then: {{impact: {{restitution: 0.5}}}}}}"
+    );
+    let both = run(&falling(&others), &Overrides::default());
+    assert!(both.failure.is_none() && both.seen.events.len() == 2, "{:?}", both.failure);
+    // Bounces that come sooner than an impact may follow itself.
+    let late = bounce.replace("then:", "minimum_interval: 0.05, then:");
+    let text = falling(&format!("  one: {late}")).replace("end: 0.6", "end: 3");
+    let message = failure(&text);
+    assert!(message.contains("closes its gap again before its `minimum_interval` is over"), "{message}");
+}
+
 /// The rule of Corner 2018, appendix C: one velocity of point 2 is reversed, the other is kept.
 pub(crate) fn chosen_rates() -> String {
     shipped("five_bar_bouncing").replace(

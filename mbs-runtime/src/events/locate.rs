@@ -18,6 +18,7 @@
 //! | a jump of a function at another event | is no crossing |
 //! | at rest | a function that is zero with rate zero and second derivative zero has no side: an error where it then crosses |
 //! | begins to count | a function of accelerations or multipliers that is beyond zero as soon as an event of another function arms it is an error |
+//! | impact along its own function | acts where the function moves to the other side, and leaves it moving back: what stops a body never lets it through |
 //! | accumulation | an event that comes ever faster, at last within 1e−9 of the run's time, is an error |
 
 use core::cell::Cell;
@@ -556,6 +557,14 @@ where
                 let before = self.side_of(k);
                 // Without a side it stays until it is something.
                 let side = if before == 0.0 { sign(self.beyond_nothing(k)[0]) } else { sign(g) };
+                // What stops a body must not let it through.
+                let passes = before * side < 0.0
+                    && self.wants(k, before)
+                    && self.entry(k).is_some_and(|entry| entry.stops && entry.minimum_interval > 0.0)
+                    && self.now.armed.get(k).is_some_and(|armed| armed.real() > 0.0);
+                if passes && g.abs() > self.slope(k, step.t, t).1 {
+                    return self.failed(t, k, EventFailure::Passes);
+                }
                 // Where it began without a side, it must not have crossed.
                 if before == 0.0 && side != 0.0 && self.wants(k, -side) && self.counts(k, step.t.real()) {
                     return self.failed(t, k, EventFailure::AtRest);
@@ -579,12 +588,17 @@ where
                 self.driver.coincides(run, t, k, self.event)?;
             }
         }
+        let mut acted = None;
         for k in 0..self.table.events.len() {
             if !self.is_candidate(k) {
                 continue;
             }
             self.note(k, t)?;
+            if self.entry(k).is_some_and(|entry| entry.stops && entry.has_rate) {
+                self.check_closing(run, t, k, acted)?;
+            }
             self.driver.act(run, t, k)?;
+            acted = Some(k);
             let [impulses, row_impulses, t_rho] = self.driver.acted();
             if (self.record)(Occurrence { event: k, t, impulses, row_impulses, t_rho, steps: self.made })
                 .is_break()
@@ -611,6 +625,11 @@ where
                 (false, _) => self.side_at(k),
                 (true, true) => {
                     let [_, slope, curvature] = self.beyond_nothing(k);
+                    // Another event of the same time has closed the gap again.
+                    if entry.stops && slope * before < 0.0 {
+                        let other = acted.filter(|&other| other != k).unwrap_or(self.event);
+                        return self.failed(t, k, EventFailure::Together { other });
+                    }
                     if slope == 0.0 { self.curved_side(k, curvature) } else { sign(rate) }
                 }
                 // It goes on as it came, unless its event has changed velocities.
@@ -720,6 +739,25 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses an impact on a gap that does not close: where the function moves back at its rounding, or since another event has acted.
+    fn check_closing<W>(&mut self, run: &mut W, t: S, k: usize, acted: Option<usize>) -> Result<(), StepError>
+    where
+        W: Stepper<S = S>,
+        E: Driver<W>,
+    {
+        let rate = match acted {
+            None => self.next.of(k).1,
+            Some(_) => {
+                self.driver.evaluate(run, t, false, &mut self.high)?;
+                self.high.of(k).1
+            }
+        };
+        if rate * self.side_of(k) < 0.0 {
+            return Ok(());
+        }
+        self.failed(t, k, acted.map_or(EventFailure::AtRest, |other| EventFailure::Together { other }))
     }
 
     /// Makes the step again to another end.

@@ -190,6 +190,53 @@ fn adjoints_of_random_trees() {
 }
 
 /// The continuous adjoint has its own error: with half the step, a quarter of the difference to the discrete gradient.
+/// Nothing is free: weights of the state are nothing but rounding after a step back.
+#[test]
+fn adjoints_of_a_mechanism_that_is_driven_in_full() {
+    let model = read(
+        "
+mbs: 1
+name: crank
+gravity: [0, -9.81, 0]
+parameters: {r: {value: 0.1, min: 0.01}, l: {value: 0.3, min: 0.1}, w: 20, m: 1}
+bodies:
+  crank: {mass: 1, inertia: [0, 0, 0.01], points: {pin: [r, 0, 0]}}
+  rod: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12], points: {pin: [l, 0, 0]}}
+  piston: {mass: 0.5}
+joints:
+  main: {type: revolute, parent: ground, child: crank, axis: [0, 0, 1]}
+  big: {type: revolute, parent: crank.pin, child: rod, axis: [0, 0, 1]}
+  cyl: {type: prismatic, parent: ground, child: piston, axis: [1, 0, 0], start: 0.4}
+  small: {type: revolute, parent: rod.pin, child: piston, axis: [0, 0, 1]}
+constraints:
+  drive: {type: motion, coordinate: main, value: w*t}
+objectives:
+  a: {terminal: accel(cyl)}
+  torque: {terminal: -multiplier(drive)}
+  work: {integrand: -multiplier(drive)*rate(main)}
+sensitivity: [r, l, w, m]
+simulation: {end: 0.13, step: 1e-3}
+",
+    );
+    let interpreted = interpreted(&model, true).expect("a program");
+    for (formulation, integrator) in METHODS.into_iter().filter(|(_, integrator)| !integrator.is_explicit()) {
+        let simulation = Simulation { formulation, integrator, ..model.simulation.clone() };
+        let start = gradient::start(&interpreted, &simulation).expect("a start");
+        let method = start.method(&interpreted, &simulation);
+        let direct =
+            gradient::run(&interpreted, &method, &simulation, start.clone(), |_| ControlFlow::Continue(()));
+        let back = adjoint::run(&interpreted, &method, &simulation, start, MEMORY, go_on);
+        let (direct, back) = match (direct, back) {
+            (Ok(direct), Ok(back)) => (direct, back),
+            other => panic!("{formulation:?} {integrator:?}: {other:?}"),
+        };
+        for i in 0..3 {
+            let error = distance(back.of_objective(i), direct.of_objective(i));
+            assert!(error < 1e-9, "{formulation:?} {integrator:?}, objective {i}: {error:e}");
+        }
+    }
+}
+
 #[test]
 fn the_continuous_adjoint_converges_with_order_two() {
     let mut compared = 0;
