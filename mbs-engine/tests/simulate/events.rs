@@ -160,6 +160,39 @@ fn accumulation_and_rest_are_refused_by_name() {
     assert!(message.contains("event `bounce` has happened before the start"), "{message}");
 }
 
+/// Whether a crossing counts does not depend on where steps end.
+#[test]
+fn least_times_and_conditions_end_within_steps() {
+    let ball = shipped("bouncing_ball");
+    let with =
+        |line: &str| ball.replace("    direction: falling\n", &format!("    direction: falling\n{line}"));
+    // Bounces are at 0.4515 and 1.1740, 0.7224 apart.
+    let late = with("    armed: t - 0.4\n");
+    let never = with("    armed: 0.4 - t\n");
+    let cases = [
+        (with("    minimum_interval: 0.5\n"), 2),
+        (with("    minimum_interval: 0.72\n"), 2),
+        (with("    minimum_interval: 0.73\n"), 1),
+        (late, 2),
+        (never, 0),
+    ];
+    for (text, count) in cases {
+        for integrator in [Integrator::Rk4, Integrator::DormandPrince, Integrator::Trapezoidal] {
+            for step in [0.01, 0.3, 0.5, 0.8] {
+                let (integrator, step) = (Some(integrator), Some(step));
+                let record =
+                    run(&text, &Overrides { integrator, step, end: Some(1.6), ..Overrides::default() });
+                assert!(record.failure.is_none(), "{:?}", record.failure);
+                let found = times(&record);
+                assert_eq!(found.len(), count, "{integrator:?} {step:?}: {found:?}");
+                for (k, &t) in found.iter().enumerate() {
+                    close("bounce", t, bounce(k as i32).0, 1e-10);
+                }
+            }
+        }
+    }
+}
+
 /// The rule of Corner 2018, appendix C: one velocity of point 2 is reversed, the other is kept.
 pub(crate) fn chosen_rates() -> String {
     shipped("five_bar_bouncing").replace(
