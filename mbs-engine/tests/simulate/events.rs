@@ -221,6 +221,40 @@ fn what_stops_a_body_never_lets_it_through() {
     assert!(message.contains("closes its gap again before its `minimum_interval` is over"), "{message}");
 }
 
+/// Whether a crossing counts does not depend on where steps end.
+#[test]
+fn least_times_and_conditions_end_within_steps() {
+    let ball = shipped("bouncing_ball");
+    let with =
+        |line: &str| ball.replace("    direction: falling\n", &format!("    direction: falling\n{line}"));
+    // Bounces are at 0.4515 and 1.1740, 0.7224 apart.
+    let late = with("    armed: t - 0.4\n");
+    let never = with("    armed: 0.4 - t\n");
+    let cases = [
+        (with("    minimum_interval: 0.5\n"), 2),
+        (with("    minimum_interval: 0.72\n"), 2),
+        (with("    minimum_interval: 0.73\n"), 1),
+        (late, 2),
+        (never, 0),
+    ];
+    for (text, count) in cases {
+        for integrator in [Integrator::Rk4, Integrator::DormandPrince, Integrator::Trapezoidal] {
+            for step in [0.01, 0.3, 0.5, 0.8] {
+                let (integrator, step) = (Some(integrator), Some(step));
+                let record =
+                    run(&text, &Overrides { integrator, step, end: Some(1.6), ..Overrides::default() });
+                // A bounce that does not count would let the ball through the floor.
+                assert_eq!(record.failure.is_none(), count != 1, "{:?}", record.failure);
+                let found = times(&record);
+                assert_eq!(found.len(), count, "{integrator:?} {step:?}: {found:?}");
+                for (k, &t) in found.iter().enumerate() {
+                    close("bounce", t, bounce(k as i32).0, 1e-10);
+                }
+            }
+        }
+    }
+}
+
 /// The rule of Corner 2018, appendix C: one velocity of point 2 is reversed, the other is kept.
 pub(crate) fn chosen_rates() -> String {
     shipped("five_bar_bouncing").replace(

@@ -16,6 +16,7 @@
 //! | two crossings within a step | looked for where a function turns round between the ends, and the cubic through values and rates comes near zero |
 //! | after an event | a function that its own event leaves at zero has the side of its rate |
 //! | a jump of a function at another event | is no crossing |
+//! | begins or ceases to count within a step in which it crosses | the step is halved until one comes before the other |
 //! | at rest | a function that is zero with rate zero and second derivative zero has no side: an error where it then crosses |
 //! | begins to count | a function of accelerations or multipliers that is beyond zero as soon as an event of another function arms it is an error |
 //! | impact along its own function | acts where the function moves to the other side, and leaves it moving back: what stops a body never lets it through |
@@ -34,6 +35,8 @@ use crate::scalar::{Scalar, sqrt};
 pub(crate) const MAX_STEPS: usize = 60;
 /// Probes for two crossings within a step.
 const MAX_PROBES: usize = 4;
+/// How often a step is halved in which an event crosses and begins or ceases to count.
+const MAX_HALVINGS: usize = 40;
 /// Events of a run.
 const MAX_EVENTS: usize = 1_000_000;
 /// Times from one occurrence to the next, relative to the time of the run, below which an event accumulates.
@@ -293,7 +296,12 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
 
     /// Whether the event counts during the step from `t`.
     fn counts(&self, k: usize, t: f64) -> bool {
-        let armed = self.now.armed.get(k).is_some_and(|armed| armed.real() > 0.0);
+        self.counts_at(&self.now, k, t)
+    }
+
+    /// Whether the event counts at an instant.
+    fn counts_at(&self, functions: &Functions<'_, S>, k: usize, t: f64) -> bool {
+        let armed = functions.armed.get(k).is_some_and(|armed| armed.real() > 0.0);
         let last = self.last.get(k).map_or(f64::NEG_INFINITY, |last| last.real());
         let least = self.entry(k).map_or(0.0, |entry| entry.minimum_interval);
         // Without a least time an event may follow itself at once.
@@ -328,6 +336,20 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
         let (g, _) = self.next.of(k);
         let (slope, rounding) = self.slope(k, step.t, step.end);
         if g.abs() <= rounding { slope * side < 0.0 } else { g * side < 0.0 }
+    }
+
+    /// Where to end a step within which an event begins or ceases to count, and its function crosses: which comes first is not known.
+    fn undecided(&self, step: &Taken<S>) -> Option<S> {
+        let (t, end) = (step.t.real(), step.end.real());
+        let middle = 0.5 * (t + end);
+        let within = middle > t && middle < end && self.made <= MAX_HALVINGS;
+        let mut undecided = (0..self.table.events.len()).filter(|&k| {
+            let side = self.side_of(k);
+            self.wants(k, side)
+                && self.next.of(k).0 * side < 0.0
+                && self.counts(k, t) != self.counts_at(&self.next, k, end)
+        });
+        undecided.next().filter(|_| within).map(|_| S::from_f64(middle))
     }
 
     /// Marks the functions that have crossed by the end of the step. Whether there is one.
@@ -661,6 +683,11 @@ where
         self.made += 1;
         self.driver.evaluate(run, step.end, true, &mut self.next)?;
         let phase = self.phase;
+        if phase == Phase::Free
+            && let Some(middle) = self.undecided(step)
+        {
+            return self.again(run, Phase::Free, middle);
+        }
         match phase {
             Phase::Standing => self.stands(run, step),
             Phase::Located(pass) => self.ends(run, step, pass),
