@@ -263,7 +263,8 @@ fn slower(rows: &[Row], way: &Way, limit: f64) -> Option<String> {
 const TOO_LONG: &str = "takes longer than ";
 
 fn make_ready<'a>(side: Side<'a>, plan: &Plan) -> Result<Ready<'a>, String> {
-    let bundles = verify::bundles(side.model.is_constrained());
+    let simulation = side.case.map_or(&side.model.simulation, |case| &case.simulation);
+    let bundles = verify::bundles(simulation, side.model.is_constrained());
     let mut model =
         interpret(side.model, side.case, &plan.set, bundles).map_err(|error| error.to_string())?;
     let (engine, fusing) = plan.engine;
