@@ -266,7 +266,7 @@ pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let mut bundles = Vec::new();
     if constrained || !simulation.integrator.is_runge_kutta() {
         bundles.extend(BundleKind::SENSITIVITIES);
-        if constrained && simulation.projects_with_tangent() {
+        if simulation.projects_with_tangent() {
             bundles.push(BundleKind::TangentProduct);
         }
         if !simulation.integrator.is_runge_kutta()

@@ -93,7 +93,7 @@ pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection, BundleKind::ConstraintRows];
     // The accelerations of a tree are those of forward dynamics.
     let all = BundleKind::ALL.into_iter().filter(|kind| constrained || !own.contains(kind));
-    let tangent = constrained && simulation.projects_with_tangent();
+    let tangent = simulation.projects_with_tangent();
     all.filter(|&kind| tangent || kind != BundleKind::TangentProduct).collect()
 }
 
