@@ -1,4 +1,4 @@
-//! Adjoints of explicit runs: Runge–Kutta steps over open trees, over index 1 and penalty, with steps that end on the constraints.
+//! Adjoints of runs by Runge–Kutta steps: over open trees, over index 1 and penalty, with steps that end on the constraints, over matrix R.
 //!
 //! A step is made again from its first state, with all its stages, and reversed. For k_i = f(t + c_i h, Y_i), Y_i = y + h Σ a_ij k_j,
 //! y_next = F(y + h Σ b_i k_i) with the corrections F that end a step, and ψ = w + Σ h b_i g(Y_i),
@@ -20,7 +20,7 @@
 //! (1 − hγ f_y)ᵀ B̄_i = Ȳ_i        ρ̄ = ρ̄ + f_ρᵀ (k̄_i + hγ B̄_i)        k̄_i = h b_i ȳ + h Σ_j>i a_ji B̄_j        ȳ_before = ȳ + Σ B̄_i
 //! ```
 //!
-//! with f_y at the converged stage. Steps of controlled size are those of the run, taken as they are.
+//! with f_y at the converged stage. Where stages are completed, f is that of the completed one. Steps of controlled size are those of the run, taken as they are.
 
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
@@ -416,12 +416,14 @@ where
 
     fn linearise(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let y = if self.system.completes() { &*self.stage } else { y };
         let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
         self.tangent.linearise(self.system, &self.dims, at, alpha, self.w)
     }
 
     fn solve(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S, r: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let y = if self.system.completes() { &*self.stage } else { y };
         let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
         let (z, rest) = cut_mut("r", r, self.dims.nq)?;
         let (v, _) = cut_mut("r", rest, self.dims.nv)?;
@@ -872,6 +874,11 @@ where
                 // Begun, like those of the run, with the rate of the stage before.
                 copy(rate, cut("rates", known, (i - 1) * n)?.1);
                 solve_stage(field, &mut iteration, (time, c, D::S::from_f64(gamma) * h), state, rate)?;
+                if field.system.completes() {
+                    let u = field.inputs.during_step(time, D::S::from_f64(c));
+                    let (z, v) = cut_mut("states", state, dims.nq)?;
+                    field.system.complete(time, u, field.w, z, v)?;
+                }
             }
         }
         let (end, raw) = cut_mut("raw", raw, n)?;
