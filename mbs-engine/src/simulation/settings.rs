@@ -221,10 +221,6 @@ impl Settings {
         resolve_span(&mut simulation, overrides)?;
         resolve_method(&mut simulation, constrained, overrides)?;
         resolve_coefficients(&mut simulation, overrides)?;
-        let independent = constrained && simulation.formulation == Formulation::MatrixR;
-        if independent && !simulation.integrator.steps_independent_coordinates() {
-            return Err(SettingError::Implicit { integrator: simulation.integrator.keyword() });
-        }
         let idle = resolve_details(&mut simulation, constrained, overrides)?;
         if !simulation.integrator.controls_steps() {
             refuse_too_many(&simulation, true)?;
@@ -354,15 +350,18 @@ fn resolve_method(
     simulation.formulation = overrides.formulation.unwrap_or(simulation.formulation);
     let explicit = simulation.integrator.is_runge_kutta();
     if constrained && simulation.formulation == Formulation::MatrixR {
-        let steps = simulation.integrator.steps_independent_coordinates();
+        let integrator = match simulation.integrator {
+            Integrator::Newmark { beta, gamma } => Integrator::Newmark {
+                beta: overrides.beta.unwrap_or(beta),
+                gamma: overrides.gamma.unwrap_or(gamma),
+            },
+            other => other,
+        };
         match (overrides.integrator, overrides.formulation) {
-            // Coefficients that are given may still make it one that does.
-            _ if steps || matches!(simulation.integrator, Integrator::Newmark { .. }) => {}
-            (Some(_), Some(_)) => {
-                return Err(SettingError::Implicit { integrator: simulation.integrator.keyword() });
-            }
+            _ if integrator.steps_independent_coordinates() => {}
             (None, Some(_)) => simulation.integrator = Integrator::Rk4,
-            (_, None) => simulation.formulation = Formulation::Ali3p,
+            (Some(_), None) => simulation.formulation = Formulation::Ali3p,
+            _ => return Err(SettingError::Implicit { integrator: integrator.keyword() }),
         }
         return Ok(());
     }

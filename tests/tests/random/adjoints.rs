@@ -107,7 +107,7 @@ fn compare(model: &Interpreted, simulation: &Simulation, random: &mut Random) ->
     Ok([worst, (left - right).abs() / scale.max(1e-12)])
 }
 
-const METHODS: [(Formulation, Integrator); 11] = [
+const METHODS: [(Formulation, Integrator); 13] = [
     (Formulation::Ali3p, Integrator::Trapezoidal),
     (Formulation::Ali3p, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
     (Formulation::Ali3p, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
@@ -119,6 +119,8 @@ const METHODS: [(Formulation, Integrator); 11] = [
     (Formulation::Penalty, Integrator::Rk4),
     (Formulation::MatrixR, Integrator::Rk4),
     (Formulation::MatrixR, Integrator::DormandPrince),
+    (Formulation::MatrixR, Integrator::Sdirk4),
+    (Formulation::MatrixR, Integrator::Trapezoidal),
 ];
 
 #[test]
