@@ -284,7 +284,7 @@ fn ways(ready: &Ready<'_>, plan: &Plan) -> Vec<Way> {
             let way =
                 |resolution| Way { coordinates: ready.side.coordinates, formulation, integrator, resolution };
             match settings(ready, &way(Resolution::Step(plan.steps.first().copied().unwrap_or(1e-3))), plan) {
-                Err(SettingError::Clash { .. }) => {}
+                Err(SettingError::Clash { .. } | SettingError::Implicit { .. }) => {}
                 Ok(settings) if settings.is_adaptive() => {
                     all.extend(plan.tolerances.iter().map(|&x| way(Resolution::Tolerance(x))));
                 }
