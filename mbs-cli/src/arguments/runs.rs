@@ -360,7 +360,7 @@ pub(crate) enum GradientName {
     Direct,
     /// Backward over the run
     Adjoint,
-    /// Backward by the adjoint of the continuous equations of ALI3-P, for comparison
+    /// Backward by the adjoint of the continuous equations of ALI3-P, or of matrix R with the trapezoidal rule, for comparison
     #[value(name = "continuous_adjoint")]
     ContinuousAdjoint,
     /// Whichever is expected to be quicker
