@@ -23,6 +23,8 @@ pub enum Method {
     DormandPrince(Adaptive, Option<Damping>),
     /// The implicit Runge–Kutta method of order 4 with step control, likewise.
     Sdirk4(Adaptive<Sdirk4>, Option<Damping>),
+    /// The trapezoidal rule in independent coordinates.
+    Trapezoidal(Option<Damping>),
 }
 
 /// How `index1` and `penalty` answer a violation.
@@ -61,7 +63,7 @@ impl Damping {
             return None;
         }
         Some(Damping {
-            frequency: if simulation.integrator.is_runge_kutta() {
+            frequency: if simulation.is_in_joint_form(constrained) {
                 0.0
             } else {
                 damping_frequency(simulation.step)
@@ -95,6 +97,7 @@ impl Method {
                 return Method::DormandPrince(control(DormandPrince, simulation), damping);
             }
             model::Integrator::Sdirk4 => return Method::Sdirk4(control(Sdirk4, simulation), damping),
+            _ if simulation.is_in_joint_form(constrained) => return Method::Trapezoidal(damping),
             model::Integrator::Trapezoidal => Implicit::TRAPEZOIDAL,
             model::Integrator::Newmark { beta, gamma } => Implicit::Newmark { beta, gamma },
             model::Integrator::GeneralizedAlpha { spectral_radius } => {
@@ -128,7 +131,16 @@ impl Method {
 
     /// Whether it integrates accelerations in joint form.
     pub fn is_runge_kutta(&self) -> bool {
-        matches!(self, Method::Rk4(_) | Method::DormandPrince(..) | Method::Sdirk4(..))
+        !matches!(self, Method::Ali3p(_) | Method::Index1(_))
+    }
+
+    /// How it answers violated constraints, if it integrates accelerations in joint form and there are any.
+    pub(crate) fn damping(&self) -> Option<Damping> {
+        match *self {
+            Method::Ali3p(_) | Method::Index1(_) => None,
+            Method::Rk4(damping) | Method::Trapezoidal(damping) => damping,
+            Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => damping,
+        }
     }
 
     /// The same method, iterated until rounding, so that imaginary parts and small differences converge too.

@@ -52,12 +52,12 @@ use mbs_runtime::integrator::Accepted;
 use mbs_runtime::named::{Energies, Wrench};
 use mbs_runtime::simulation::{
     self as runtime, Clock, Either, Enforcement, ExplicitMemory, ImplicitMemory, Independent,
-    IndependentMemory, Method as _, Node, Projected, Results, Stabilised, StiffProjected, StiffTree, Target,
-    Tree, Work,
+    IndependentMemory, Method as _, Node, Projected, Results, Stabilised, StiffIndependent, StiffProjected,
+    StiffTree, Target, Tree, Work,
 };
 use mbs_runtime::{
     Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions, Rk4,
-    Sdirk4, State, Statistics, StepError, System,
+    Sdirk4, State, Statistics, StepError, System, Trapezoidal,
 };
 use nalgebra::DMatrix;
 use std::fmt;
@@ -114,8 +114,12 @@ impl std::error::Error for SimulationError {}
 type Stepping =
     Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Either<Explicit<Adaptive>, Implicit>>>;
 
-/// An implicit Runge–Kutta method of an open tree, or under constraints.
-type Implicit = Either<StiffTree<Adaptive<Sdirk4>>, StiffProjected<Adaptive<Sdirk4>>>;
+/// An implicit Runge–Kutta method of an open tree, under constraints, or in independent coordinates.
+type Implicit =
+    Either<Either<StiffTree<Adaptive<Sdirk4>>, StiffProjected<Adaptive<Sdirk4>>>, ImplicitIndependent>;
+
+/// One in independent coordinates.
+type ImplicitIndependent = Either<StiffIndependent<Adaptive<Sdirk4>>, StiffIndependent<Trapezoidal>>;
 
 /// An explicit integrator of an open tree, or under constraints.
 type Explicit<T> = Either<Tree<T>, Either<Projected<T>, Independent<T>>>;
@@ -129,6 +133,11 @@ fn explicit<T>(integrator: T, damping: Option<Damping>, enforcement: Enforcement
     }
 }
 
+/// An implicit Runge–Kutta method.
+fn implicit(method: Implicit) -> Stepping {
+    Either::Second(Either::Second(Either::Second(method)))
+}
+
 /// The method of settings. Numbers that depend on the start are fixed by it.
 fn stepping(settings: &Settings) -> Stepping {
     let enforcement = crate::method::enforcement(&settings.simulation);
@@ -139,13 +148,15 @@ fn stepping(settings: &Settings) -> Stepping {
         Method::DormandPrince(control, damping) => {
             Either::Second(Either::Second(Either::First(explicit(control, damping, enforcement))))
         }
-        Method::Sdirk4(control, None) => {
-            Either::Second(Either::Second(Either::Second(Either::First(StiffTree(control)))))
+        Method::Sdirk4(control, None) => implicit(Either::First(Either::First(StiffTree(control)))),
+        Method::Sdirk4(control, Some(damping)) if damping.matrix_r => {
+            implicit(Either::Second(Either::First(StiffIndependent(control))))
         }
         Method::Sdirk4(integrator, Some(_)) => {
             let projected = StiffProjected(Projected { integrator, enforcement });
-            Either::Second(Either::Second(Either::Second(Either::Second(projected))))
+            implicit(Either::First(Either::Second(projected)))
         }
+        Method::Trapezoidal(_) => implicit(Either::Second(Either::Second(StiffIndependent(Trapezoidal)))),
     }
 }
 
@@ -153,7 +164,10 @@ fn stepping(settings: &Settings) -> Stepping {
 fn memory(stepping: &Stepping, constrained: bool, dims: &Dims) -> (usize, usize) {
     match stepping {
         Either::First(_) => (ImplicitMemory::state_len(dims), ImplicitMemory::scratch_len(dims)),
-        Either::Second(Either::Second(Either::Second(_))) => {
+        Either::Second(Either::Second(Either::Second(Either::Second(_)))) => {
+            (IndependentMemory::state_len(dims), IndependentMemory::stiff_scratch_len(dims))
+        }
+        Either::Second(Either::Second(Either::Second(Either::First(_)))) => {
             let scratch = match constrained {
                 true => ExplicitMemory::stiff_projected_scratch_len(dims),
                 false => ExplicitMemory::stiff_tree_scratch_len(dims),

@@ -180,7 +180,7 @@ pub use formulation::{
 pub use inputs::{Hold, Inputs, Stop};
 pub use integrator::{
     Adaptive, Dop853, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Sdirk4, Span, Statistics,
-    StepStatistics,
+    StepStatistics, Trapezoidal,
 };
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{

@@ -6,7 +6,7 @@ use mbs_runtime::formulation::{Assembly, ImplicitStep, Node, StartStatistics, St
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::{
     Adaptive, At, Constrained, Dims, Energy, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, Motion,
-    Names, Objectives, OnConstraints, Output, Outputs, Quantity, Span, Statistics, StepError, System,
+    Names, Objectives, OnConstraints, Output, Outputs, Quantity, Span, Statistics, StepError, Stiff, System,
     euler_parameters,
 };
 use std::ops::ControlFlow;
@@ -262,6 +262,18 @@ pub fn run_independent<T: Integrator>(
     let mut choice = vec![0.0; MatrixR::<Interpreted>::choice_len(&model.dims())];
     let system = MatrixR::new(model, &mut choice);
     let outcome = simulate(model, integrator, &system, &Index1::new(model), end)?;
+    Ok((outcome, system.choices()))
+}
+
+/// The same by a method with implicit stages.
+pub fn run_independent_implicit<T: Integrator>(
+    model: &Interpreted,
+    integrator: &T,
+    end: f64,
+) -> Result<(Outcome, usize), StepError> {
+    let mut choice = vec![0.0; MatrixR::<Interpreted>::choice_len(&model.dims())];
+    let system = MatrixR::new(model, &mut choice);
+    let outcome = simulate(model, integrator, &Stiff(&system), &Index1::new(model), end)?;
     Ok((outcome, system.choices()))
 }
 

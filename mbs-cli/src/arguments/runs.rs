@@ -123,6 +123,7 @@ What goes together, for a model with closed loops or constraints:
   ali3p             trapezoidal, newmark, generalized_alpha
   index1, penalty   these, with violations damped critically at 0.1/step rad/s;
                     rk4, dormand_prince, sdirk4, projected onto the constraints after each step
+  matrix_r          rk4, dormand_prince, sdirk4, trapezoidal, in independent coordinates
 A model without them takes every integrator, and its formulation means nothing.
 
 Columns of the CSV file, all in SI units and radians:
@@ -359,7 +360,7 @@ pub(crate) enum GradientName {
     Direct,
     /// Backward over the run
     Adjoint,
-    /// Backward by the adjoint of the continuous equations of ALI3-P, for comparison
+    /// Backward by the adjoint of the continuous equations of ALI3-P, or of matrix R with the trapezoidal rule, for comparison
     #[value(name = "continuous_adjoint")]
     ContinuousAdjoint,
     /// Whichever is expected to be quicker

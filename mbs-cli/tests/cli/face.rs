@@ -220,7 +220,10 @@ fn cases_of_a_spatial_linkage() {
         agrees!(spatial, spatial::Setup::of_case(case), &[SPATIAL, "--case", case.name()]);
     }
     let names: Vec<&str> = spatial::CASES.iter().map(|case| case.name()).collect();
-    assert_eq!(names, ["damped", "explicit", "controlled", "stiff", "moved"]);
+    assert_eq!(
+        names,
+        ["damped", "explicit", "controlled", "stiff", "independent", "stiff_independent", "moved"]
+    );
     // A module of one case alone.
     agrees!(moved, moved::Setup::new(Default::default()), &[SPATIAL, "--case", "moved"]);
 }

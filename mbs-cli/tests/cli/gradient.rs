@@ -91,7 +91,7 @@ fn the_adjoint_gives_the_same_gradient() {
 }
 
 /// Objectives and gradient of every shipped model with loops or constraints, by all formulations and in both kinds of coordinates: matrix R, direct and
-/// adjoint, against index 1, both implicit methods, penalty and absolute coordinates. ALI3-P is extrapolated from two steps.
+/// adjoint, against index 1, both implicit methods, penalty and absolute coordinates. The trapezoidal rule is extrapolated from two steps.
 #[test]
 fn formulations_have_the_same_gradient() {
     let rows = |found: &Value| -> Vec<Vec<f64>> {
@@ -130,22 +130,27 @@ fn formulations_have_the_same_gradient() {
         // Reactions are objectives of the crank-rocker, whose rows depend on each other in absolute coordinates.
         let absolute = !matches!(name, "andrews" | "crank_rocker");
         let matrix_r: &[&str] = &["--formulation", "matrix_r", "--integrator", "dormand_prince"];
+        let implicit: &[&str] = &["--formulation", "matrix_r", "--integrator", "sdirk4"];
         let in_absolute = [matrix_r, &["--coordinates", "absolute"]].concat();
         let ways: &[(&[&str], bool)] = &[
             (matrix_r, true),
             (&[matrix_r, &["--method", "adjoint"]].concat(), true),
             (&["--formulation", "index1", "--integrator", "sdirk4"], true),
+            (implicit, true),
+            (&[implicit, &["--method", "adjoint"]].concat(), true),
             (&["--formulation", "penalty", "--penalty", "1e9", "--integrator", "dormand_prince"], true),
             (&in_absolute, absolute),
         ];
         for (way, _) in ways.iter().filter(|(_, there)| *there) {
             check(way, &controlled(way));
         }
-        for coordinates in ["joint", "absolute"] {
+        for (formulation, coordinates) in [("ali3p", "joint"), ("ali3p", "absolute"), ("matrix_r", "joint")] {
             if name == "andrews" && coordinates == "absolute" {
                 continue;
             }
-            let way = ["--formulation", "ali3p", "--integrator", "trapezoidal", "--coordinates", coordinates];
+            let integrator = ["--integrator", "trapezoidal"];
+            let way =
+                ["--formulation", formulation, integrator[0], integrator[1], "--coordinates", coordinates];
             let [coarse, mut fine] = steps.map(|step| run(&[&way[..], &["--step", step]].concat()));
             for (fine, coarse) in fine.iter_mut().flatten().zip(coarse.iter().flatten()) {
                 *fine += (*fine - coarse) / 3.0;

@@ -93,6 +93,12 @@ fn other_methods_pass() {
         ("five_bar", &["--integrator", "rk4"]),
         ("five_bar", &["--integrator", "dormand_prince", "--formulation", "penalty"]),
         ("five_bar", &["--integrator", "sdirk4", "--rtol", "1e-5", "--atol", "1e-5"]),
+        ("five_bar", &["--formulation", "matrix_r", "--integrator", "trapezoidal"]),
+        (
+            "five_bar",
+            &["--formulation", "matrix_r", "--integrator", "sdirk4", "--rtol", "1e-5", "--atol", "1e-5"],
+        ),
+        ("whipple", &["--formulation", "matrix_r", "--integrator", "trapezoidal"]),
         ("torque_free_top", &["--integrator", "sdirk4", "--rtol", "1e-4", "--atol", "1e-4"]),
         ("two_point_masses", &["--integrator", "rk4"]),
         ("crank_rocker", &["--integrator", "newmark", "--beta", "0.3", "--gamma", "0.6"]),

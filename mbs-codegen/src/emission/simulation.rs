@@ -346,6 +346,8 @@ pub enum MemoryKind {
     StiffProjected,
     /// That of explicit methods, in independent coordinates.
     Independent,
+    /// That of implicit Runge–Kutta methods, in independent coordinates.
+    StiffIndependent,
 }
 
 /// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
@@ -358,6 +360,7 @@ pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
     let kind = |method: &Method| match method.scratch.to_string() {
         scratch if scratch.contains("stiff_tree_scratch_len") => MemoryKind::StiffTree,
         scratch if scratch.contains("stiff_projected_scratch_len") => MemoryKind::StiffProjected,
+        scratch if scratch.contains("stiff_scratch_len") => MemoryKind::StiffIndependent,
         scratch if scratch.contains("tree_scratch_len") => MemoryKind::Tree,
         scratch if scratch.contains("projected_scratch_len") => MemoryKind::Projected,
         scratch if scratch.contains("IndependentMemory") => MemoryKind::Independent,
@@ -468,8 +471,10 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
         _ => quote!(rt::simulation::Enforcement::Exact),
     };
     let implicit = match simulation.integrator {
-        Integrator::Sdirk4 => return stiff(simulation, has, differentiated, &enforcement),
-        Integrator::Rk4 | Integrator::DormandPrince => {
+        _ if simulation.solves_stages(constrained) => {
+            return stiff(simulation, has, differentiated, &enforcement);
+        }
+        Integrator::Rk4 | Integrator::DormandPrince | Integrator::Sdirk4 => {
             let (kind, value) = explicit(simulation);
             if has(&[BundleKind::ForwardDynamics]) {
                 let tree = (quote!(rt::simulation::Tree<#kind>), quote!(rt::simulation::Tree(#value)));
@@ -575,6 +580,19 @@ fn stiff(
         let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "stiff_tree_len");
         return Some(Method::new(tree, "ExplicitMemory", "stiff_tree_scratch_len", gradient));
     }
+    let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
+    if simulation.formulation == Formulation::MatrixR {
+        let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintRows];
+        if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
+            return None;
+        }
+        let independent = (
+            quote!(rt::simulation::StiffIndependent<#kind>),
+            quote!(rt::simulation::StiffIndependent(#value)),
+        );
+        let gradient = differentiated(&families, "stiff_independent_len");
+        return Some(Method::new(independent, "IndependentMemory", "stiff_scratch_len", gradient));
+    }
     let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
     if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
         return None;
@@ -585,15 +603,18 @@ fn stiff(
             rt::simulation::StiffProjected(rt::simulation::Projected { integrator: #value, enforcement: #enforcement })
         },
     );
-    let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
     let gradient = differentiated(&families, "stiff_projected_len");
     Some(Method::new(projected, "ExplicitMemory", "stiff_projected_scratch_len", gradient))
 }
 
 /// An integrator of accelerations: type and value.
 fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
-    if simulation.integrator == Integrator::Rk4 {
-        return (quote!(rt::Rk4), quote!(rt::Rk4));
+    match simulation.integrator {
+        Integrator::Rk4 => return (quote!(rt::Rk4), quote!(rt::Rk4)),
+        Integrator::Trapezoidal | Integrator::Newmark { .. } => {
+            return (quote!(rt::Trapezoidal), quote!(rt::Trapezoidal));
+        }
+        _ => {}
     }
     let [first, relative, absolute] =
         [simulation.step, simulation.relative_tolerance, simulation.absolute_tolerance].map(number);

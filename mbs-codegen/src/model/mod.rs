@@ -496,6 +496,19 @@ impl Default for Simulation {
     }
 }
 
+impl Simulation {
+    /// Whether accelerations are integrated in joint form: by Runge–Kutta methods, and in independent coordinates by all.
+    pub fn is_in_joint_form(&self, constrained: bool) -> bool {
+        self.integrator.is_runge_kutta() || constrained && self.formulation == Formulation::MatrixR
+    }
+
+    /// Whether its steps have implicit stages in joint form, which are solved with derivatives of accelerations.
+    pub fn solves_stages(&self, constrained: bool) -> bool {
+        let explicit = matches!(self.integrator, Integrator::Rk4 | Integrator::DormandPrince);
+        self.is_in_joint_form(constrained) && !explicit
+    }
+}
+
 /// The integrators a model file may name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Integrator {
@@ -535,6 +548,17 @@ impl Integrator {
     /// Whether it integrates accelerations in joint form: Runge–Kutta methods do, explicit and implicit.
     pub fn is_runge_kutta(self) -> bool {
         matches!(self, Integrator::Rk4) || self.controls_steps()
+    }
+
+    /// Whether it steps independent coordinates: implicit ones do as Runge–Kutta methods, the trapezoidal rule and Newmark's formulas equal to it.
+    pub fn steps_independent_coordinates(self) -> bool {
+        match self {
+            Integrator::Newmark { beta, gamma } => beta == 0.25 && gamma == 0.5,
+            Integrator::GeneralizedAlpha { .. } => false,
+            Integrator::Rk4 | Integrator::DormandPrince | Integrator::Sdirk4 | Integrator::Trapezoidal => {
+                true
+            }
+        }
     }
 
     /// Whether it chooses its steps by their error.

@@ -1,6 +1,6 @@
 //! What a request for bundles means for a model.
 
-use crate::model::{Formulation, GradientMethod, Integrator, Simulation};
+use crate::model::{Formulation, GradientMethod, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
@@ -30,7 +30,7 @@ pub(super) fn resolve(
     }
     if !only && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
         for simulation in simulations {
-            let explicit = simulation.integrator.is_runge_kutta();
+            let explicit = simulation.is_in_joint_form(constrained);
             if !explicit {
                 kinds.extend(BundleKind::COORDINATE_FORM);
             }
@@ -45,7 +45,7 @@ pub(super) fn resolve(
                 }
             }
             // Implicit stages are solved with derivatives of accelerations.
-            if differentiated && (!constrained || explicit) || simulation.integrator == Integrator::Sdirk4 {
+            if differentiated && (!constrained || explicit) || simulation.solves_stages(constrained) {
                 kinds.extend(BundleKind::JOINT_SENSITIVITIES);
             }
             if constrained && simulation.formulation == Formulation::MatrixR {

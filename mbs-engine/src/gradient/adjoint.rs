@@ -79,7 +79,7 @@ pub fn choose(
     let schedule = match simulation.integrator {
         _ if products::has_events(model) => None,
         Integrator::DormandPrince | Integrator::Sdirk4 => None,
-        Integrator::Rk4 => {
+        _ if simulation.is_in_joint_form(is_constrained(model)) => {
             let damping = Damping::of(simulation, is_constrained(model), &[]);
             let mut choice = model.no_choice();
             let dims = Dynamics::new(model, damping, &mut choice).dims();

@@ -28,17 +28,21 @@
 //!
 //! Both are integrated backward over the nodes of the run by the trapezoidal rule, with the matrix of the implicit step transposed:
 //! [Wᵀ Gᵀ; B 0] with W = M + h/2 C + h²/4 K and G = B + h/2 G_v + h²/4 G_z.
+//!
+//! That of matrix R is one of independent coordinates, in the runtime: [`ContinuousAdjoint`].
 
 use super::products::{counting, has_events, span};
 use super::{Effort, Found, Start};
 use crate::Interpreted;
-use crate::method::Method;
+use crate::dynamics::Dynamics;
+use crate::method::{Damping, Method};
 use mbs_codegen::model::Simulation;
+use mbs_runtime::adjoint::ContinuousAdjoint;
 use mbs_runtime::linear::blocks::holonomic_rows;
 use mbs_runtime::sensitivity::{MotionValues, ObjectiveValues, ProjectionValues};
 use mbs_runtime::{
-    Adjoint, AdjointNode, AdjointStatistics, Constrained, Dims, Fixed, Impulses, Motion,
-    ObjectiveDerivatives, Quantity, Sensitivities, StepError, System,
+    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Constrained, Dims, Fixed, Gradient, Impulses,
+    Motion, ObjectiveDerivatives, Quantity, Sensitivities, StepError, Stiff, System, Trapezoidal,
 };
 use nalgebra::DMatrix;
 use std::ops::ControlFlow;
@@ -71,16 +75,22 @@ pub fn run(
     memory: usize,
     observe: &mut dyn FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
-    let Method::Ali3p(method) = *method else {
-        let what = "the continuous adjoint is that of ALI3-P: choose that formulation and an implicit integrator, or `adjoint`";
+    if has_events(model) {
+        let what = "the continuous adjoint does not go through events: choose `adjoint`";
         return Err(StepError::NotDifferentiable { what });
+    }
+    let method = match *method {
+        Method::Ali3p(method) => method,
+        Method::Trapezoidal(damping) => {
+            return independent(model, method, damping, simulation, start, memory, observe);
+        }
+        _ => {
+            let what = "the continuous adjoint is that of ALI3-P with an implicit integrator, or of `matrix_r` with `trapezoidal`: choose one of those, or `adjoint`";
+            return Err(StepError::NotDifferentiable { what });
+        }
     };
     if method.max_projections == 0 {
         let what = "the continuous adjoint is that of projected motions: leave `projection: none` out, or choose `adjoint`";
-        return Err(StepError::NotDifferentiable { what });
-    }
-    if has_events(model) {
-        let what = "the continuous adjoint does not go through events: choose `adjoint`";
         return Err(StepError::NotDifferentiable { what });
     }
     if start.redundant() {
@@ -142,6 +152,52 @@ pub fn run(
         adjoint: Some(AdjointStatistics { run: statistics, recomputed: 0, schedule: steps }),
         events: Vec::new(),
         parameters: p,
+    })
+}
+
+/// That of a run in independent coordinates.
+fn independent(
+    model: &Interpreted,
+    method: &Method,
+    damping: Option<Damping>,
+    simulation: &Simulation,
+    start: Start,
+    memory: usize,
+    observe: &mut dyn FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
+) -> Result<Found, StepError> {
+    model.begin_run();
+    let (dims, span) = (model.dims(), span::<f64>(simulation));
+    let (mut y, changes) = start.run_from(model, method)?;
+    let mut choice = model.no_choice();
+    let dynamics = &Stiff(&Dynamics::new(model, damping, &mut choice));
+    let run = ContinuousAdjoint(Fixed { method: Trapezoidal, h: simulation.step });
+    let own = run.gradient_scratch_len(dynamics);
+    let all = memory / size_of::<f64>();
+    let plan = run.schedule(&dynamics.dims(), &span, all.saturating_sub(own));
+    let plan = plan.map_err(|error| counting(own, all, error))?;
+    let mut memory = vec![0.0; plan.map_or(0, |plan| plan.memory_len())];
+    let (mut scratch, mut gradient) = (vec![0.0; own], vec![0.0; Gradient::<f64>::len(&dims)]);
+    let (inputs, seen) = (&mut model.input_signals(), |node: AdjointNode<'_, f64>| observe(node));
+    let found = run.gradient(
+        dynamics,
+        inputs,
+        &mut y,
+        &changes,
+        &span,
+        &mut gradient,
+        &mut memory,
+        &mut scratch,
+        seen,
+    )?;
+    let derivatives = gradient.split_off(dims.n_objectives);
+    Ok(Found {
+        objectives: gradient,
+        derivatives,
+        end: y,
+        effort: Effort::Explicit(found.run),
+        adjoint: Some(found),
+        events: Vec::new(),
+        parameters: dims.sensitivity.parameters,
     })
 }
 

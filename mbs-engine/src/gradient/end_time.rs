@@ -35,18 +35,12 @@ pub fn by_end_time(
     let t = Complex64::new(simulation.end, STEP);
     let mut u = vec![Complex64::new(0.0, 0.0); model.dims().nu];
     let at_end = Instant { model: &complex, t, u: &mut u };
-    match *method {
-        Method::Ali3p(_) | Method::Index1(_) => at_end.in_coordinates(end),
-        Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
-            let mut choice = complex.no_choice();
-            let dynamics = &Dynamics::new(&complex, damping, &mut choice);
-            at_end.in_joints(dynamics, end).map_err(|error| StepError::Eval {
-                t: simulation.end,
-                h: 0.0,
-                error,
-            })
-        }
+    if !method.is_runge_kutta() {
+        return at_end.in_coordinates(end);
     }
+    let mut choice = complex.no_choice();
+    let dynamics = &Dynamics::new(&complex, method.damping(), &mut choice);
+    at_end.in_joints(dynamics, end).map_err(|error| StepError::Eval { t: simulation.end, h: 0.0, error })
 }
 
 /// The end of a run, at t_F + iε.

@@ -66,7 +66,7 @@ use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::DifferentiatedAt;
 use mbs_runtime::{
     AdjointStatistics, Differentiated, EvalError, Fixed, Inputs, Motion, Output, Rk4, Scalar, Statistics,
-    StepError, System,
+    StepError, System, Trapezoidal,
 };
 pub use observed::{Ran, prepare, simulate, simulate_as, simulate_backward};
 pub use second_order::{SecondOrder, hessian_vectors, hessians};
@@ -124,12 +124,8 @@ impl<S: Scalar> Start<S> {
 
     /// Whether a run by this method knows derivatives of multipliers: an explicit one does not know how a choice among them moves.
     pub fn knows_multipliers(&self, method: &Method) -> bool {
-        match method {
-            Method::Ali3p(_) | Method::Index1(_) => true,
-            Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
-                !self.redundant() || damping.is_some_and(|damping| damping.penalty.is_some())
-            }
-        }
+        let penalty = method.damping().is_some_and(|damping| damping.penalty.is_some());
+        !method.is_runge_kutta() || !self.redundant() || penalty
     }
 }
 
@@ -266,18 +262,17 @@ fn is_constrained<S: Scalar>(model: &Interpreted<S>) -> bool {
 /// The bundles that a run with derivatives needs by the method of these settings.
 pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let mut bundles = Vec::new();
-    if constrained || !simulation.integrator.is_runge_kutta() {
+    let joint_form = simulation.is_in_joint_form(constrained);
+    if constrained || !joint_form {
         bundles.extend(BundleKind::SENSITIVITIES);
         if simulation.projects_with_tangent() {
             bundles.push(BundleKind::TangentProduct);
         }
-        if !simulation.integrator.is_runge_kutta()
-            && matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto)
-        {
+        if !joint_form && matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto) {
             bundles.extend(BundleKind::PRODUCTS);
         }
     }
-    if simulation.integrator.is_runge_kutta() {
+    if joint_form {
         bundles.extend(BundleKind::JOINT_SENSITIVITIES);
         bundles.extend(match constrained {
             true if simulation.formulation == Formulation::MatrixR => {
@@ -346,16 +341,12 @@ fn observed(
         }
         Method::Sdirk4(control, damping) => {
             let output = simulation.output_step.map_or(Output::Steps, Output::Every);
-            explicit::run_stiff(
-                model,
-                method,
-                Differentiated(control),
-                damping,
-                simulation,
-                output,
-                start,
-                observe,
-            )
+            let integrator = Differentiated(control);
+            explicit::run_stiff(model, method, integrator, damping, simulation, output, start, observe)
+        }
+        Method::Trapezoidal(damping) => {
+            let integrator = Differentiated(Fixed { method: Trapezoidal, h: simulation.step });
+            explicit::run_stiff(model, method, integrator, damping, simulation, Output::Steps, start, observe)
         }
     }
 }

@@ -26,7 +26,7 @@ use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointEventIntegrator, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p,
     DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, JacobianVector, Output, Rk4, Scalar,
-    Sdirk4, Span, Stabilisation, StepError, Stiff, System, VectorJacobian, WithEvents,
+    Sdirk4, Span, Stabilisation, StepError, Stiff, System, Trapezoidal, VectorJacobian, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -111,6 +111,7 @@ pub fn jacobian_vector(
         Method::Rk4(damping) => way.explicit(&Differentiated(Fixed { method: Rk4, h }), damping),
         Method::DormandPrince(control, damping) => way.explicit(&Differentiated(control), damping),
         Method::Sdirk4(control, damping) => way.stiff(&Differentiated(control), damping),
+        Method::Trapezoidal(damping) => way.stiff(&Differentiated(Fixed { method: Trapezoidal, h }), damping),
     }
 }
 
@@ -232,7 +233,8 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
             };
             dims.state() * (1 + columns) + parameters + scratch
         }
-        Integrator::Sdirk4 => {
+        _ if simulation.solves_stages(is_constrained(model)) => {
+            // Of the method with more stages.
             let run = Adjoint(Adaptive::of(Sdirk4, 1.0, 1.0));
             let damping = Damping::of(simulation, is_constrained(model), &[]);
             let mut choice = model.no_choice();
@@ -425,17 +427,22 @@ pub(super) fn weigh<S: Scalar>(
             Method::Rk4(damping) => way.explicit(Adjoint(Fixed { method: Rk4, h }), damping),
             Method::DormandPrince(control, damping) => way.explicit(Adjoint(control), damping),
             Method::Sdirk4(control, damping) => way.stiff(Adjoint(control), damping),
+            Method::Trapezoidal(damping) => way.stiff(Adjoint(Fixed { method: Trapezoidal, h }), damping),
         }),
         Method::Ali3p(method) => way.implicit(Fixed { method, h }),
         Method::Index1(method) => way.implicit(Fixed { method, h }),
-        Method::Rk4(damping) => {
+        Method::Rk4(damping) | Method::Trapezoidal(damping) => {
+            // Steps are counted alike.
             let run = Adjoint(Fixed { method: Rk4, h });
             let mut choice = model.no_choice();
             let dims = Dynamics::new(model, damping, &mut choice).dims();
             let plan = AdjointIntegrator::schedule(&run, &dims, &span::<S>(simulation), numbers);
             plan.and_then(|plan| {
                 way.numbers = plan.map_or(numbers, |plan| plan.memory_len());
-                way.explicit(run, damping)
+                match *method {
+                    Method::Trapezoidal(_) => way.stiff(Adjoint(Fixed { method: Trapezoidal, h }), damping),
+                    _ => way.explicit(run, damping),
+                }
             })
         }
         Method::DormandPrince(control, damping) => {

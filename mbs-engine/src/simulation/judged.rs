@@ -109,7 +109,7 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
     }
 
     fn prepare_step(&self, at: At<'_, f64>, w: &mut [f64]) -> Result<(), EvalError> {
-        self.system.prepare_step(At { x: &[], ..at }, w)
+        self.system.prepare_step(At { x: &[], ..at }, self.rest(w))
     }
 
     fn complete(
@@ -120,7 +120,7 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
         z: &mut [f64],
         v: &mut [f64],
     ) -> Result<(), EvalError> {
-        self.system.complete(t, u, w, z, v)
+        self.system.complete(t, u, self.rest(w), z, v)
     }
 
     fn correct_step(

@@ -13,12 +13,12 @@ use super::start::{self, Start};
 use crate::dynamics::{Dynamics, index1};
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::{self, Case, Formulation, Model, Simulation};
+use mbs_codegen::model::{Case, Formulation, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::{
     At, EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Output, Rk4, Sight, Span, State,
-    Statistics, StepError, Stiff, System, WithEvents,
+    Statistics, StepError, Stiff, System, Trapezoidal, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -217,7 +217,7 @@ impl<'a> Job<'a> {
 
     /// Whether its Runge–Kutta steps are implicit.
     fn is_stiff(&self) -> bool {
-        self.settings.simulation.integrator == model::Integrator::Sdirk4
+        self.settings.simulation.solves_stages(self.settings.constrained)
     }
 
     fn has_events(&self) -> bool {
@@ -243,7 +243,8 @@ impl<'a> Job<'a> {
                 self.damping = Damping::of(simulation, self.settings.constrained, &scale);
                 self.implicit(method, Accelerations::Known, state)
             }
-            Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
+            method => {
+                let damping = method.damping();
                 self.damping = damping;
                 let dynamics = index1(model, damping.and_then(|damping| damping.penalty));
                 let multipliers = self.settings.judges_forces.then(|| dynamics.clone());
@@ -269,6 +270,10 @@ impl<'a> Job<'a> {
         match Method::of(simulation, self.settings.constrained, &[]) {
             Method::DormandPrince(method, _) => self.integrate(&method, system, accelerations, output),
             Method::Sdirk4(method, _) => self.integrate(&method, system, accelerations, output),
+            Method::Trapezoidal(_) => {
+                let method = Fixed { method: Trapezoidal, h: simulation.step };
+                self.integrate(&method, system, accelerations, Output::Steps)
+            }
             _ => {
                 let method = Fixed { method: Rk4, h: simulation.step };
                 self.integrate(&method, system, accelerations, Output::Steps)

@@ -124,7 +124,7 @@ pub enum SettingError {
         /// The integrator's keyword.
         integrator: &'static str,
     },
-    /// An implicit integrator and a formulation that needs an explicit one.
+    /// An implicit integrator that does not step independent coordinates.
     Implicit {
         /// The integrator's keyword.
         integrator: &'static str,
@@ -164,8 +164,8 @@ impl SettingError {
                  `generalized_alpha`; or, with `{integrator}`, the formulation `index1` or `penalty`"
             ),
             SettingError::Implicit { integrator } => format!(
-                "`matrix_r` is not there with the implicit integrator `{integrator}`: take `rk4` or `dormand_prince`; or, with `{integrator}`, \
-                 the formulation `ali3p`, `index1` or `penalty`"
+                "`matrix_r` is not there with the integrator `{integrator}` and these coefficients: take `rk4`, `dormand_prince`, `sdirk4` or \
+                 `trapezoidal`; or, with `{integrator}`, the formulation `ali3p`, `index1` or `penalty`"
             ),
             SettingError::Belongs { setting, owners, chosen } => {
                 format!("`{}` belongs to {owners}, not to `{chosen}`", name(*setting))
@@ -255,7 +255,7 @@ impl Settings {
 
     /// Accelerations by the recursion of articulated bodies.
     pub fn make_recursive(&mut self) -> Result<(), SettingError> {
-        let implicit = self.simulation.integrator == Integrator::Sdirk4;
+        let implicit = self.simulation.solves_stages(self.constrained);
         if self.constrained || implicit || !self.is_runge_kutta() {
             return Err(SettingError::NotRecursive);
         }
@@ -265,7 +265,7 @@ impl Settings {
 
     /// Whether it integrates accelerations in joint form.
     pub fn is_runge_kutta(&self) -> bool {
-        self.analysis == Analysis::Dynamics && self.simulation.integrator.is_runge_kutta()
+        self.analysis == Analysis::Dynamics && self.simulation.is_in_joint_form(self.constrained)
     }
 
     /// Whether it controls its steps.
@@ -309,7 +309,7 @@ impl Settings {
             (true, false) => bundles.push(BundleKind::ForwardDynamics),
             (false, _) => {}
         }
-        if self.is_runge_kutta() && self.simulation.integrator == Integrator::Sdirk4 {
+        if self.is_runge_kutta() && self.simulation.solves_stages(self.constrained) {
             bundles.extend(BundleKind::JOINT_SENSITIVITIES);
         }
         bundles
@@ -349,16 +349,19 @@ fn resolve_method(
     }
     simulation.formulation = overrides.formulation.unwrap_or(simulation.formulation);
     let explicit = simulation.integrator.is_runge_kutta();
-    // An implicit stage does not know what follows from independent coordinates.
-    let implicit = !explicit || simulation.integrator == Integrator::Sdirk4;
-    if constrained && implicit && simulation.formulation == Formulation::MatrixR {
+    if constrained && simulation.formulation == Formulation::MatrixR {
+        let integrator = match simulation.integrator {
+            Integrator::Newmark { beta, gamma } => Integrator::Newmark {
+                beta: overrides.beta.unwrap_or(beta),
+                gamma: overrides.gamma.unwrap_or(gamma),
+            },
+            other => other,
+        };
         match (overrides.integrator, overrides.formulation) {
-            (Some(_), Some(_)) => {
-                return Err(SettingError::Implicit { integrator: simulation.integrator.keyword() });
-            }
+            _ if integrator.steps_independent_coordinates() => {}
             (None, Some(_)) => simulation.integrator = Integrator::Rk4,
-            (_, None) if explicit => simulation.formulation = Formulation::Index1,
-            (_, None) => simulation.formulation = Formulation::Ali3p,
+            (Some(_), None) => simulation.formulation = Formulation::Ali3p,
+            _ => return Err(SettingError::Implicit { integrator: integrator.keyword() }),
         }
         return Ok(());
     }
@@ -464,7 +467,7 @@ fn resolve_details(
         overrides.newton_iterations.map(|_| Setting::NewtonIterations),
     ];
     if let Some(setting) =
-        newton.into_iter().flatten().next().filter(|_| simulation.integrator.is_runge_kutta())
+        newton.into_iter().flatten().next().filter(|_| simulation.is_in_joint_form(constrained))
     {
         return belongs(setting, "implicit integrators", simulation.integrator.keyword());
     }

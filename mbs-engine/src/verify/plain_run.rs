@@ -19,7 +19,7 @@ use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
     Assembly, At, Dims, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold, Inputs,
     Motion, Objectives, Output, Rk4, Scalar, Sdirk4, Sight, Span, State, StepError, Stiff, System,
-    WithEvents, euler_parameters,
+    Trapezoidal, WithEvents, euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -69,7 +69,8 @@ impl<S: Scalar> Model<S> {
             Method::Index1(method) => self.implicit(method, simulation),
             Method::Rk4(damping) => self.explicit(&Rk4, damping, times, false),
             Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times, true),
-            Method::Sdirk4(_, damping) => self.stiff(damping, times),
+            Method::Sdirk4(_, damping) => self.stiff(&Sdirk4, damping, times, true),
+            Method::Trapezoidal(damping) => self.stiff(&Trapezoidal, damping, times, false),
         }
     }
 
@@ -108,12 +109,18 @@ impl<S: Scalar> Model<S> {
     }
 
     /// By implicit Runge–Kutta steps.
-    fn stiff(&self, damping: Option<Damping>, times: &[f64]) -> Result<Outcome<S>, StepError> {
+    fn stiff(
+        &self,
+        method: &impl FixedStep,
+        damping: Option<Damping>,
+        times: &[f64],
+        divided: bool,
+    ) -> Result<Outcome<S>, StepError> {
         let model = &self.model;
         let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
         let mut choice = model.no_choice();
         let dynamics = Stiff(&Dynamics::new(model, damping, &mut choice));
-        explicit(model, &dynamics, &Sdirk4, &mut inputs, y, times, true)
+        explicit(model, &dynamics, method, &mut inputs, y, times, divided)
     }
 
     /// Inputs, and y at the start; none if there are no times.
@@ -141,7 +148,7 @@ impl<S: Scalar> Model<S> {
             Method::Rk4(damping) => damping,
             Method::Ali3p(method) => return self.implicit(method, simulation),
             Method::Index1(method) => return self.implicit(method, simulation),
-            Method::DormandPrince(..) | Method::Sdirk4(..) => {
+            Method::DormandPrince(..) | Method::Sdirk4(..) | Method::Trapezoidal(_) => {
                 let what = "a gradient across events is compared with differences of runs with fixed steps: take `rk4`";
                 return Err(StepError::Unsupported { what });
             }
@@ -443,10 +450,12 @@ impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for W
     }
 
     fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {
+        let [_, _, w] = self.parts(w)?;
         JointDynamics::prepare_step(self.dynamics, At { x: &[], ..at }, w)
     }
 
     fn complete(&self, t: S, u: &[S], w: &mut [S], z: &mut [S], v: &mut [S]) -> Result<(), EvalError> {
+        let [_, _, w] = self.parts(w)?;
         JointDynamics::complete(self.dynamics, t, u, w, z, v)
     }
 

@@ -1,4 +1,4 @@
-//! Adjoints of explicit runs: Runge–Kutta steps over open trees, over index 1 and penalty, with steps that end on the constraints.
+//! Adjoints of runs by Runge–Kutta steps: over open trees, over index 1 and penalty, with steps that end on the constraints, over matrix R.
 //!
 //! A step is made again from its first state, with all its stages, and reversed. For k_i = f(t + c_i h, Y_i), Y_i = y + h Σ a_ij k_j,
 //! y_next = F(y + h Σ b_i k_i) with the corrections F that end a step, and ψ = w + Σ h b_i g(Y_i),
@@ -20,12 +20,13 @@
 //! (1 − hγ f_y)ᵀ B̄_i = Ȳ_i        ρ̄ = ρ̄ + f_ρᵀ (k̄_i + hγ B̄_i)        k̄_i = h b_i ȳ + h Σ_j>i a_ji B̄_j        ȳ_before = ȳ + Σ B̄_i
 //! ```
 //!
-//! with f_y at the converged stage. Steps of controlled size are those of the run, taken as they are.
+//! with f_y at the converged stage. Where stages are completed, f is that of the completed one. Steps of controlled size are those of the run, taken as they are.
 
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
 
 use super::checkpoints::{Before, Reversible, Schedule, behind_list, sweep};
+use super::continuous::Slopes;
 use super::items::{Around, End, Item, Times, add_outer};
 use super::{Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights};
 use crate::error::{EvalError, StepError};
@@ -313,18 +314,18 @@ impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W
 
 /// Rates without derivatives, and the multipliers.
 pub(crate) struct Plain<'a, D: JointDynamics, I> {
-    system: &'a D,
-    dims: Dims,
-    inputs: Held<'a, D::S, I>,
-    lambda: &'a mut [D::S],
+    pub(super) system: &'a D,
+    pub(super) dims: Dims,
+    pub(super) inputs: Held<'a, D::S, I>,
+    pub(super) lambda: &'a mut [D::S],
     /// For what the bundle of integrands writes; empty where the objectives are not states.
     pub(crate) integrands: &'a mut [D::S],
     /// The derivative of an implicit stage.
-    tangent: StageTangent<'a, D::S>,
+    pub(super) tangent: StageTangent<'a, D::S>,
     /// A completed stage.
-    stage: &'a mut [D::S],
-    w: &'a mut [D::S],
-    evaluations: usize,
+    pub(super) stage: &'a mut [D::S],
+    pub(super) w: &'a mut [D::S],
+    pub(super) evaluations: usize,
 }
 
 /// Its length; with a stage, whether it is completed or not.
@@ -416,12 +417,14 @@ where
 
     fn linearise(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let y = if self.system.completes() { &*self.stage } else { y };
         let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
         self.tangent.linearise(self.system, &self.dims, at, alpha, self.w)
     }
 
     fn solve(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S, r: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let y = if self.system.completes() { &*self.stage } else { y };
         let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
         let (z, rest) = cut_mut("r", r, self.dims.nq)?;
         let (v, _) = cut_mut("r", rest, self.dims.nv)?;
@@ -536,7 +539,7 @@ pub(crate) fn around_len<T: RungeKutta>(dims: &Dims, columns: usize, latches: us
 
 /// What is weighed at an instant.
 #[derive(Clone, Copy)]
-enum What {
+pub(super) enum What {
     /// The integrands of the objectives.
     Integrand,
     /// Their terminal terms.
@@ -547,51 +550,55 @@ enum What {
 
 /// A run on its way forward and back.
 pub(crate) struct Way<'a, T, D: JointDynamics, I, P, O> {
-    method: PhantomData<T>,
-    field: Plain<'a, D, I>,
-    dims: Dims,
-    times: P,
-    columns: usize,
-    objective_weights: &'a [D::S],
-    objectives: &'a mut [D::S],
-    start: &'a mut [D::S],
+    pub(super) method: PhantomData<T>,
+    pub(super) field: Plain<'a, D, I>,
+    pub(super) dims: Dims,
+    pub(super) times: P,
+    pub(super) columns: usize,
+    pub(super) objective_weights: &'a [D::S],
+    pub(super) objectives: &'a mut [D::S],
+    pub(super) start: &'a mut [D::S],
     /// ȳ at the node the way back has reached.
-    bar: &'a mut [D::S],
+    pub(super) bar: &'a mut [D::S],
     /// ρ̄ of one step, and of all.
-    now: &'a mut [D::S],
-    rho: &'a mut [D::S],
-    moving: &'a mut [D::S],
-    end: &'a mut [D::S],
-    raw: &'a mut [D::S],
-    u: &'a mut [D::S],
+    pub(super) now: &'a mut [D::S],
+    pub(super) rho: &'a mut [D::S],
+    pub(super) moving: &'a mut [D::S],
+    pub(super) end: &'a mut [D::S],
+    pub(super) raw: &'a mut [D::S],
+    pub(super) u: &'a mut [D::S],
     /// Y, k, λ and Ȳ of the stages.
-    states: &'a mut [D::S],
-    rates: &'a mut [D::S],
-    multipliers: &'a mut [D::S],
-    stage_bars: &'a mut [D::S],
-    rate_bar: &'a mut [D::S],
+    pub(super) states: &'a mut [D::S],
+    pub(super) rates: &'a mut [D::S],
+    pub(super) multipliers: &'a mut [D::S],
+    pub(super) stage_bars: &'a mut [D::S],
+    pub(super) rate_bar: &'a mut [D::S],
     /// θ̄, v̄, v̄d, λ̄
-    changes: &'a mut [D::S],
-    values: &'a mut [D::S],
-    factors: &'a mut [D::S],
-    column: &'a mut [D::S],
-    lists: &'a mut [D::S],
+    pub(super) changes: &'a mut [D::S],
+    pub(super) values: &'a mut [D::S],
+    pub(super) factors: &'a mut [D::S],
+    pub(super) column: &'a mut [D::S],
+    pub(super) lists: &'a mut [D::S],
     /// z, v, dz, dv of the corrections that ended a step.
-    corrections: &'a mut [D::S],
-    correction: Correction<'a, D::S>,
-    completion: Completion<'a, D::S>,
-    spare: &'a mut [D::S],
-    memory: &'a mut [D::S],
-    statistics: Statistics,
-    observe: O,
+    pub(super) corrections: &'a mut [D::S],
+    pub(super) correction: Correction<'a, D::S>,
+    pub(super) completion: Completion<'a, D::S>,
+    pub(super) spare: &'a mut [D::S],
+    pub(super) memory: &'a mut [D::S],
+    pub(super) statistics: Statistics,
+    pub(super) observe: O,
     /// Whether integrands are weighed.
-    judges: bool,
+    pub(super) judges: bool,
     /// The state at the end of a step.
-    ended: &'a mut [D::S],
+    pub(super) ended: &'a mut [D::S],
     /// Weights of stages, of a rate and of changes in one column.
-    single: [&'a mut [D::S]; 3],
+    pub(super) single: [&'a mut [D::S]; 3],
     /// What events do between steps, if there are any.
-    around: Option<Around<'a, D::S>>,
+    pub(super) around: Option<Around<'a, D::S>>,
+    /// Of the continuous adjoint: what the node that was reached last gives.
+    pub(super) slopes: Option<Slopes<'a, D::S>>,
+    /// Whether that stands apart from the rest.
+    pub(super) apart: bool,
 }
 
 impl<'a, T, D, I, P, O> Way<'a, T, D, I, P, O>
@@ -669,6 +676,8 @@ where
                 None => [&mut [], &mut [], &mut []],
             },
             around,
+            slopes: None,
+            apart: false,
         };
         for part in [&mut *way.objectives, way.bar, way.now, way.rho] {
             part.fill(D::S::ZERO);
@@ -752,7 +761,7 @@ where
 
     /// Into the changes: weights of θ and v, from those of the rate in `rate_bar` and those of the objectives times q. `known`: the
     /// stage whose rate is known. Inputs are in `u`.
-    fn weigh(
+    pub(super) fn weigh(
         &mut self,
         t: D::S,
         y: &[D::S],
@@ -840,7 +849,7 @@ where
     }
 
     /// Makes the stages of a step, and what ends it, again; keeps the corrections and says how many there were.
-    fn stages(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<usize, EvalError> {
+    pub(super) fn stages(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<usize, EvalError> {
         let (dims, n) = (self.dims, self.dims.state());
         let Tableau { a, b, c, gamma } = T::TABLEAU;
         let Self { field, states, rates, multipliers, raw, corrections, memory, .. } = self;
@@ -872,6 +881,11 @@ where
                 // Begun, like those of the run, with the rate of the stage before.
                 copy(rate, cut("rates", known, (i - 1) * n)?.1);
                 solve_stage(field, &mut iteration, (time, c, D::S::from_f64(gamma) * h), state, rate)?;
+                if field.system.completes() {
+                    let u = field.inputs.during_step(time, D::S::from_f64(c));
+                    let (z, v) = cut_mut("states", state, dims.nq)?;
+                    field.system.complete(time, u, field.w, z, v)?;
+                }
             }
         }
         let (end, raw) = cut_mut("raw", raw, n)?;
@@ -992,7 +1006,7 @@ where
     }
 
     /// Through what ends a step, backward.
-    fn transpose_corrections(&mut self, t: D::S, count: usize) -> Result<(), EvalError> {
+    pub(super) fn transpose_corrections(&mut self, t: D::S, count: usize) -> Result<(), EvalError> {
         let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
         let Self { field, bar, now, raw, corrections, correction, completion, .. } = self;
         let (z_bar, v_bar) = cut_mut("bar", bar, dims.nq * columns)?;
@@ -1020,7 +1034,7 @@ where
 
 /// Adds to z̄, v̄ what the weights of a rate are of its state: z̄ + Lᵀ θ̄ + (N(·) v)ᵀ z̄d, v̄ + Nᵀ z̄d.
 #[allow(clippy::too_many_arguments, reason = "a state and weights")]
-fn pull_back<D: JointDynamics>(
+pub(super) fn pull_back<D: JointDynamics>(
     system: &D,
     dims: &Dims,
     columns: usize,
@@ -1108,6 +1122,12 @@ where
         let flow = self.advance(number, again, state)?;
         if number == self.times.steps() {
             self.terminals(state)?;
+            if let Some(slopes) = self.slopes.take() {
+                let t = self.times.time(number);
+                let begun =
+                    cut("state", state, self.dims.state()).and_then(|(y, _)| self.begin_back(slopes, t, y));
+                begun.map_err(|error| error.in_step(t.real(), 0.0))?;
+            }
             if self.pass(number)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -1125,6 +1145,10 @@ where
         let fail = |error: EvalError| error.in_step(t.real(), h.real());
         let (y, kept) = cut("state", record, self.dims.state()).map_err(fail)?;
         self.load(kept).map_err(fail)?;
+        if let Some(slopes) = self.slopes.take() {
+            self.step_back(slopes, t, h, y).map_err(fail)?;
+            return self.pass(number.saturating_sub(1));
+        }
         match self.times.item(number) {
             Item::Act(event) => self.transpose_act(t, event, y)?,
             Item::Switch(_) | Item::Restart => {}

@@ -20,12 +20,14 @@
 //! All memory is the caller's.
 
 pub(crate) mod checkpoints;
+mod continuous;
 pub(crate) mod explicit;
 mod forward;
 pub(crate) mod implicit;
 pub(crate) mod items;
 
 pub use checkpoints::Schedule;
+pub use continuous::ContinuousAdjoint;
 pub use explicit::AdjointIntegrator;
 pub use implicit::AdjointNode;
 

@@ -1,4 +1,4 @@
-//! Matrix R under explicit integrators: motion in independent coordinates [004 "Semi-recursive Matrix R"].
+//! Matrix R: motion in independent coordinates [004 "Semi-recursive Matrix R"].
 //!
 //! Only independent coordinates and velocities are integrated. At every stage, and at the end of every step, the others follow:
 //!
@@ -96,11 +96,11 @@ pub(crate) const fn kept_len(dims: &Dims) -> usize {
     Choice::<f64>::kept_len(dims)
 }
 
-/// Scratch beside that of the model: a stage, multipliers, rows, their Jacobian, a matrix with its pivots and right-hand side, and what a choice takes.
+/// Scratch beside that of the model: multipliers, rows, their Jacobian, a matrix with its pivots and right-hand side, and what a choice takes.
 pub(crate) const fn own_len(dims: &Dims) -> usize {
     let (rows, nv) = (dims.joint_rows(), dims.nv);
     let matrices = rows * nv + nv * nv + 2 * nv + dims.nq;
-    dims.state() + 2 * rows + dims.n_holonomic + matrices + independent::memory_len(dims)
+    2 * rows + dims.n_holonomic + matrices + independent::memory_len(dims)
 }
 
 impl<M: System> System for MatrixR<'_, M> {
@@ -425,6 +425,24 @@ pub(crate) fn moves<S: Scalar>(choice: Choice<'_, S>, j: usize, block: Option<us
         Some(first) => choice.moves_block(first),
         None => choice.column(j) == Column::Holonomic,
     }
+}
+
+/// Entries of y = \[z, v\] on which the completed state depends: all others follow, and what is given of them is a guess.
+pub(crate) fn integrated<'s, M: System>(
+    system: &'s M,
+    choice: Choice<'s, M::S>,
+) -> impl Iterator<Item = usize> + 's {
+    let coordinates = velocity_columns(system).flat_map(move |(j, i, block)| match block {
+        None => i..i + usize::from(choice.column(j) != Column::Holonomic),
+        // A block that moves is integrated if one of its directions is held.
+        Some(first) if j == first => {
+            let held = (first..first + 3).any(|j| choice.column(j) != Column::Holonomic);
+            i..i + if held { 4 } else { 0 }
+        }
+        Some(_) => i..i,
+    });
+    let (nq, nv) = (system.dims().nq, system.dims().nv);
+    coordinates.chain((0..nv).filter(move |&j| choice.column(j) == Column::Independent).map(move |j| nq + j))
 }
 
 /// Directions of moved blocks that are held: the offsets of the block in z and in v, and the direction.

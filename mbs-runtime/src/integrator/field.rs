@@ -30,10 +30,10 @@ pub(crate) trait Rates {
         self.rate(t, c, y, yd)
     }
 
-    /// Prepares [`Rates::solve`] at a state.
+    /// Prepares [`Rates::solve`] at a state whose rate was evaluated last.
     fn linearise(&mut self, t: Self::S, c: f64, y: &[Self::S], alpha: Self::S) -> Result<(), EvalError>;
 
-    /// r = (1 − α f_y)⁻¹ r for the entries of z and v.
+    /// r = (1 − α f_y)⁻¹ r for the entries of z and v, where the rate was evaluated last. Where a state is completed, f is that of the completed one.
     fn solve(
         &mut self,
         t: Self::S,
@@ -87,7 +87,12 @@ pub(crate) trait Rates {
 
 /// Scratch of a [`Field`].
 pub(super) const fn scratch_len(dims: &Dims) -> usize {
-    3 * dims.nu + dims.workspace
+    3 * dims.nu + dims.workspace + stage_len(dims)
+}
+
+/// Length of a completed stage, of dynamics that complete.
+const fn stage_len(dims: &Dims) -> usize {
+    if dims.n_choice > 0 { dims.state() } else { 0 }
 }
 
 /// f(t, y).
@@ -95,6 +100,8 @@ pub(crate) struct Field<'a, M: ForwardDynamics, I> {
     pub(super) system: &'a M,
     pub(super) dims: Dims,
     pub(super) inputs: Held<'a, M::S, I>,
+    /// The stage whose rate was evaluated last, completed.
+    stage: &'a mut [M::S],
     w: &'a mut [M::S],
     evaluations: usize,
 }
@@ -110,7 +117,8 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
         let dims = system.dims();
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let inputs = Held::new(inputs, system.holds(), held);
-        Ok(Self { system, dims, inputs, w: pieces.next(dims.workspace)?, evaluations: 0 })
+        let stage = pieces.next(stage_len(&dims))?;
+        Ok(Self { system, dims, inputs, stage, w: pieces.next(dims.workspace)?, evaluations: 0 })
     }
 }
 
@@ -134,26 +142,25 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     #[inline(always)]
     fn rate(&mut self, t: M::S, c: f64, y: &[M::S], yd: &mut [M::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
-        let mut w = &mut *self.w;
         let mut y = y;
         if self.system.completes() {
-            let (stage, rest) = cut_mut("w", w, self.dims.state())?;
-            super::copy(stage, y);
-            complete(self.system, &self.dims, t, u, rest, stage)?;
-            (y, w) = (stage, rest);
+            super::copy(self.stage, y);
+            complete(self.system, &self.dims, t, u, self.w, self.stage)?;
+            y = self.stage;
         }
         let at = At::of_state(&self.dims, t, y, u)?;
         let wrong = EvalError::Length { what: "yd", expected: self.dims.state(), found: yd.len() };
         let (zd, rest) = yd.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
         let (vd, xd) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
         self.evaluations += 1;
-        self.system.forward_dynamics(at, w, zd, vd, xd)?;
+        self.system.forward_dynamics(at, self.w, zd, vd, xd)?;
         check_finite(&self.dims, yd)
     }
 
     #[inline(always)]
     fn linearise(&mut self, t: M::S, c: f64, y: &[M::S], alpha: M::S) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
+        let y = if self.system.completes() { &*self.stage } else { y };
         self.system.linearise_stage(At::of_state(&self.dims, t, y, u)?, alpha, self.w)
     }
 
@@ -162,6 +169,7 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
         let (z, rest) = cut_mut("r", r, self.dims.nq)?;
         let (v, _) = cut_mut("r", rest, self.dims.nv)?;
+        let y = if self.system.completes() { &*self.stage } else { y };
         self.system.solve_stage(At::of_state(&self.dims, t, y, u)?, alpha, self.w, z, v)
     }
 

@@ -41,6 +41,21 @@ pub trait FixedStep: RungeKutta {
         h: M::S,
         scratch: &mut [M::S],
     ) -> Result<(), StepError> {
+        self.counted_step(system, inputs, t, y, h, scratch).map(|_| ())
+    }
+
+    /// The same; gives how often the rates were evaluated.
+    #[doc(hidden)]
+    #[inline]
+    fn counted_step<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        t: &mut M::S,
+        y: &mut [M::S],
+        h: M::S,
+        scratch: &mut [M::S],
+    ) -> Result<usize, StepError> {
         let dims = system.dims();
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, self.scratch_len(&dims));
@@ -49,7 +64,7 @@ pub trait FixedStep: RungeKutta {
         let stepped = field.prepare_step(*t, y).and_then(|()| Self::advance(&mut field, stages, *t, y, h));
         stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
         *t += h;
-        Ok(())
+        Ok(field.evaluations())
     }
 }
 

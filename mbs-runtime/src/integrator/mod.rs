@@ -9,6 +9,7 @@
 //! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
 //! | [`Dop853`] | [`Fixed`] |
 //! | [`Sdirk4`], implicit | [`Fixed`], [`Adaptive`] |
+//! | [`Trapezoidal`], implicit | [`Fixed`] |
 //!
 //! Input: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Output:
 //! the state at the end, samples for an observer on the way, statistics. What holds:
@@ -33,6 +34,7 @@ mod rk4;
 mod sdirk4;
 mod stage;
 mod statistics;
+mod trapezoidal;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
@@ -52,6 +54,7 @@ pub use rk4::Rk4;
 pub use sdirk4::Sdirk4;
 pub(crate) use stage::{Iteration, solve_stage};
 pub use statistics::{Statistics, StepStatistics};
+pub use trapezoidal::Trapezoidal;
 
 use core::ops::ControlFlow;
 

@@ -19,8 +19,8 @@ use super::controlled::{Controlled, Ends, Estimated};
 use super::explicit::Tableau;
 use super::field::{self, Rates};
 use super::fixed::FixedStep;
-use super::stage::{Iteration, solve_stage};
-use super::{RungeKutta, combine_all, copy};
+use super::stage::{Iteration, solve_stages};
+use super::{RungeKutta, copy};
 use crate::error::{EvalError, StepError};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -166,17 +166,7 @@ impl Estimated for Sdirk4 {
         t1: F::S,
     ) -> Result<(), EvalError> {
         let ImplicitStages { y0, y1, k, iteration, .. } = stages;
-        iteration.linearised = false;
-        for (i, (a, c)) in A.iter().zip(C).enumerate().skip(1) {
-            let Some((before, [now, ..])) = k.split_at_mut_checked(i) else { break };
-            combine_all(y1, y0, h, a, before);
-            if let Some(last) = before.last() {
-                copy(now, last);
-            }
-            let alpha = F::S::from_f64(GAMMA) * h;
-            solve_stage(field, iteration, (t + F::S::from_f64(c) * h, c, alpha), y1, now)?;
-        }
-        combine_all(y1, y0, h, &B, k);
+        solve_stages(field, &Self::TABLEAU, iteration, (t, h), y0, k, y1)?;
         field.finish(t1, y1)
     }
 

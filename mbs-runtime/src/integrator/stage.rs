@@ -13,8 +13,9 @@
 //! derivatives of the step are those of its result. With a matrix of the iterate itself corrections that do not shrink any more are
 //! taken for convergence below 4096 ε Z, as in the steps of [`formulation`](crate::formulation).
 
-use super::copy;
+use super::explicit::Tableau;
 use super::field::Rates;
+use super::{combine_all, copy};
 use crate::error::EvalError;
 use crate::scalar::Scalar;
 use crate::system::Quantity;
@@ -39,6 +40,31 @@ pub(crate) struct Iteration<'a, S> {
     pub(crate) linearised: bool,
 }
 
+/// Solves all stages of a step but the first, which is explicit and whose rate is known, and writes its end to `y1`. An iteration begins with the rate
+/// of the stage before.
+pub(crate) fn solve_stages<F: Rates>(
+    field: &mut F,
+    tableau: &Tableau,
+    iteration: &mut Iteration<'_, F::S>,
+    (t, h): (F::S, F::S),
+    y0: &[F::S],
+    k: &mut [&mut [F::S]],
+    y1: &mut [F::S],
+) -> Result<(), EvalError> {
+    iteration.linearised = false;
+    let alpha = F::S::from_f64(tableau.gamma) * h;
+    for (i, (a, &c)) in tableau.a.iter().zip(tableau.c).enumerate().skip(1) {
+        let Some((before, [now, ..])) = k.split_at_mut_checked(i) else { break };
+        combine_all(y1, y0, h, a, before);
+        if let Some(last) = before.last() {
+            copy(now, last);
+        }
+        solve_stage(field, iteration, (t + F::S::from_f64(c) * h, c, alpha), y1, now)?;
+    }
+    combine_all(y1, y0, h, tableau.b, k);
+    Ok(())
+}
+
 /// Solves a stage. `y`: the base, then Y; `k`: a guess of the rate, then the rate.
 pub(crate) fn solve_stage<F: Rates>(
     field: &mut F,
@@ -50,6 +76,10 @@ pub(crate) fn solve_stage<F: Rates>(
     let Iteration { base, r, linearised } = iteration;
     let dims = field.dims();
     let moving = dims.nq + dims.nv;
+    if !(F::S::ONE / alpha).is_finite() {
+        // A step over a corner in time, too short to move the state.
+        return field.rate(t, c, y, k);
+    }
     copy(base, y);
     for (y, &k) in y.iter_mut().zip(k.iter()).take(moving) {
         *y += alpha * k;

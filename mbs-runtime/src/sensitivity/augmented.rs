@@ -313,6 +313,74 @@ where
         Ok(())
     }
 
+    /// Derivatives of a stage that was solved, from those of its base; its state is `z`, `v`.
+    fn solve_closed(
+        &mut self,
+        t: D::S,
+        c: f64,
+        alpha: D::S,
+        [z, v]: [&[D::S]; 2],
+        z_rho: &mut [D::S],
+        v_rho: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        self.set_clock(D::S::from_f64(c));
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let at = At { t, z, v, x: &[], u };
+        let tangent = &mut self.tangent;
+        let (dims, columns) = (tangent.dims, tangent.dims.sensitivity.parameters);
+        tangent.linearise_stage(at, alpha)?;
+        let resize = alpha / self.h;
+        add_resized(columns, tangent.zd, resize, self.h_rho, z_rho);
+        add_resized(columns, tangent.vd, resize, self.h_rho, v_rho);
+        let Tangent { system, solved, values, factors, column, w, directions, rho, .. } = &mut *tangent;
+        let linear = Linear { values, factors, column, w };
+        let along = Some(along(*directions, rho));
+        solved.solve(*system, &dims, at, alpha, linear, columns, along, z_rho, v_rho)
+    }
+
+    /// Into `gradient`: the integrands of the objectives at a stage that was solved, and their derivatives.
+    fn judge_closed(
+        &mut self,
+        t: D::S,
+        c: f64,
+        stage: &Parts<'_, D::S>,
+        gradient: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let tangent = &mut self.tangent;
+        let (objectives, columns) = (tangent.dims.n_objectives, tangent.dims.sensitivity.parameters);
+        tangent.changes(stage)?;
+        tangent.integrands(At { t, z: stage.z, v: stage.v, x: &[], u }, gradient)?;
+        let (objectives, changes) = cut_mut("gradient", gradient, objectives)?;
+        add_resized(columns, objectives, D::S::ONE / self.h, self.h_rho, changes);
+        Ok(())
+    }
+
+    /// Both, of dynamics that complete the state; `stage` is a copy of `y`.
+    fn close_completed(
+        &mut self,
+        t: D::S,
+        c: f64,
+        alpha: D::S,
+        y: &mut [D::S],
+        stage: &mut [D::S],
+        gradient: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        let dims = self.tangent.dims;
+        let PartsMut { z, v, z_rho, v_rho, .. } = PartsMut::of(&dims, stage)?;
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        self.tangent.system.complete(t, u, self.tangent.w, z, v)?;
+        let raw = PartsMut::of(&dims, y)?;
+        self.solve_closed(t, c, alpha, [z, v], raw.z_rho, raw.v_rho)?;
+        copy(z_rho, raw.z_rho);
+        copy(v_rho, raw.v_rho);
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let Tangent { system, directions, rho, completion, w, .. } = &mut self.tangent;
+        let (at, directions) = (At { t, z, v, x: &[], u }, along(*directions, rho));
+        completion.differentiate(*system, &dims, at, z_rho, v_rho, directions, w)?;
+        self.judge_closed(t, c, &Parts { z, v, z_rho, v_rho }, gradient)
+    }
+
     /// Adds the terminal terms of the objectives, and their derivatives, to the integrals in `y`: at the end `t` of a run.
     pub(crate) fn add_terminals(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
         let dims = self.tangent.dims;
@@ -464,34 +532,39 @@ where
 
     fn state_rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
-        let tangent = &mut self.tangent;
-        let parts = Parts::of(&tangent.dims, y)?;
+        let Tangent { system, dims, stage, lambda, w, .. } = &mut self.tangent;
+        if system.completes() {
+            copy(stage, y);
+            let PartsMut { z, v, .. } = PartsMut::of(dims, stage)?;
+            system.complete(t, u, w, z, v)?;
+        }
+        let parts = Parts::of(dims, if system.completes() { stage } else { y })?;
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
         self.evaluations += 1;
-        let out = PartsMut::of(&tangent.dims, yd)?;
-        tangent.system.accelerate(at, tangent.w, out.z, out.v, tangent.lambda)?;
-        check_finite(&tangent.dims, out.z)?;
+        let out = PartsMut::of(dims, yd)?;
+        system.accelerate(at, w, out.z, out.v, lambda)?;
+        check_finite(dims, out.z)?;
         check_velocities(out.v)
     }
 
     fn linearise(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
-        let Tangent { system, dims, iterated, w, .. } = &mut self.tangent;
-        let parts = Parts::of(dims, y)?;
+        let Tangent { system, dims, iterated, stage, w, .. } = &mut self.tangent;
+        let parts = Parts::of(dims, if system.completes() { stage } else { y })?;
         iterated.linearise(*system, dims, At { t, z: parts.z, v: parts.v, x: &[], u }, alpha, w)
     }
 
     fn solve(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S, r: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
-        let Tangent { system, dims, iterated, w, .. } = &mut self.tangent;
-        let parts = Parts::of(dims, y)?;
+        let Tangent { system, dims, iterated, stage, w, .. } = &mut self.tangent;
+        let parts = Parts::of(dims, if system.completes() { stage } else { y })?;
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
         let PartsMut { z, v, .. } = PartsMut::of(dims, r)?;
         iterated.solve(*system, dims, at, alpha, w, z, v)
     }
 
     /// The derivatives of Y are those of its converged iteration: (1 − α f_y) Y′ = base′ + α f_ρ, with f_y at Y; where the size of the step has
-    /// derivatives, (h′/h) k is a part of f_ρ.
+    /// derivatives, (h′/h) k is a part of f_ρ. Where states are completed, f is that of the completed one, and so are the integrands.
     fn close_stage(
         &mut self,
         t: D::S,
@@ -501,25 +574,19 @@ where
         y: &mut [D::S],
         k: &mut [D::S],
     ) -> Result<(), EvalError> {
-        self.set_clock(D::S::from_f64(c));
-        let u = self.inputs.during_step(t, D::S::from_f64(c));
-        let tangent = &mut self.tangent;
-        let (dims, columns) = (tangent.dims, tangent.dims.sensitivity.parameters);
-        let all = PartsMut::of(&dims, y)?;
-        let at = At { t, z: all.z, v: all.v, x: &[], u };
-        tangent.linearise_stage(at, alpha)?;
-        let resize = alpha / self.h;
-        add_resized(columns, tangent.zd, resize, self.h_rho, all.z_rho);
-        add_resized(columns, tangent.vd, resize, self.h_rho, all.v_rho);
-        let Tangent { system, solved, values, factors, column, w, directions, rho, .. } = &mut *tangent;
-        let linear = Linear { values, factors, column, w };
-        let along = Some(along(*directions, rho));
-        solved.solve(*system, &dims, at, alpha, linear, columns, along, all.z_rho, all.v_rho)?;
-        tangent.changes(&Parts { z: all.z, v: all.v, z_rho: all.z_rho, v_rho: all.v_rho })?;
+        let (dims, completes) = (self.tangent.dims, self.tangent.system.completes());
         let gradient = PartsMut::of(&dims, k)?.gradient;
-        tangent.integrands(at, gradient)?;
-        let (objectives, changes) = cut_mut("gradient", gradient, dims.n_objectives)?;
-        add_resized(columns, objectives, D::S::ONE / self.h, self.h_rho, changes);
+        if completes {
+            let stage = core::mem::take(&mut self.tangent.stage);
+            copy(stage, y);
+            let closed = self.close_completed(t, c, alpha, y, stage, gradient);
+            self.tangent.stage = stage;
+            closed?;
+        } else {
+            let PartsMut { z, v, z_rho, v_rho, .. } = PartsMut::of(&dims, y)?;
+            self.solve_closed(t, c, alpha, [z, v], z_rho, v_rho)?;
+            self.judge_closed(t, c, &Parts { z, v, z_rho, v_rho }, gradient)?;
+        }
         let (k, _) = cut_mut("k", k, len(&dims) - Gradient::<D::S>::len(&dims))?;
         for ((k, &y), &base) in k.iter_mut().zip(&*y).zip(base) {
             *k = (y - base) / alpha;

@@ -42,6 +42,8 @@ pub(crate) struct Completion<'a, S> {
     all: &'a mut [S],
     b: &'a mut [S],
     column: &'a mut [S],
+    /// Of the matrices of positions and of velocities where it was evaluated.
+    sizes: [usize; 2],
 }
 
 impl<'a, S: Scalar> Completion<'a, S> {
@@ -64,6 +66,7 @@ impl<'a, S: Scalar> Completion<'a, S> {
             all: pieces.next(rows * columns)?,
             b: pieces.next(nv * columns)?,
             column: pieces.next(nv)?,
+            sizes: [0; 2],
         })
     }
 
@@ -79,18 +82,19 @@ impl<'a, S: Scalar> Completion<'a, S> {
             all: &mut [],
             b: &mut [],
             column: &mut [],
+            sizes: [0; 2],
         }
     }
 
-    /// Lists and factored matrices at a completed state. Gives the sizes of the matrices of positions and of velocities.
-    fn evaluate<D: JointDynamics<S = S>>(
+    /// Lists and factored matrices at a completed state.
+    pub(crate) fn evaluate<D: JointDynamics<S = S>>(
         &mut self,
         system: &D,
         dims: &Dims,
-        choice: Choice<'_, S>,
         at: At<'_, S>,
         w: &mut [S],
-    ) -> Result<[usize; 2], EvalError> {
+    ) -> Result<(), EvalError> {
+        let choice = Choice::of(dims, system.choice())?;
         let places = system.model().joint_places();
         self.rows.evaluate(system.model(), dims, &places, at, w)?;
         self.jacobian.fill(S::ZERO);
@@ -110,7 +114,8 @@ impl<'a, S: Scalar> Completion<'a, S> {
                 EvalError::Independent { failure, quantity: Quantity::Velocity, index }
             })?;
         }
-        Ok([n, m])
+        self.sizes = [n, m];
+        Ok(())
     }
 
     /// Takes the derivatives of z and v through the completion that led to the instant `at`.
@@ -125,20 +130,38 @@ impl<'a, S: Scalar> Completion<'a, S> {
         directions: Directions<'_, S>,
         w: &mut [S],
     ) -> Result<(), EvalError> {
-        let choice = Choice::of(dims, system.choice())?;
-        let [n, m] = self.evaluate(system, dims, choice, at, w)?;
-        let (places, columns) = (system.model().joint_places(), dims.sensitivity.parameters);
+        self.evaluate(system, dims, at, w)?;
+        self.apply(system, dims, dims.sensitivity.parameters, at.z, z_rho, v_rho, Some(directions))
+    }
+
+    /// The same where it was evaluated, for any number of columns; without directions parameters do not change.
+    #[allow(clippy::too_many_arguments, reason = "a completed state and its derivatives")]
+    pub(crate) fn apply<D: JointDynamics<S = S>>(
+        &mut self,
+        system: &D,
+        dims: &Dims,
+        columns: usize,
+        z: &[S],
+        z_rho: &mut [S],
+        v_rho: &mut [S],
+        directions: Option<Directions<'_, S>>,
+    ) -> Result<(), EvalError> {
+        let (choice, [n, m]) = (Choice::of(dims, system.choice())?, self.sizes);
+        let places = system.model().joint_places();
+        let (changes, directions) = (directions.is_some(), directions.unwrap_or(Directions::Each));
+        let theta = cut_mut("theta", self.theta, dims.nv * columns)?.0;
+        let all = cut_mut("rows", self.all, dims.joint_rows() * columns)?.0;
         let unknowns =
             || velocity_columns(system).filter(|&(j, _, block)| moves(choice, j, block)).map(|(j, ..)| j);
         let following = || (0..dims.nv).filter(|&j| choice.column(j) != Column::Independent);
 
-        tangents(system, at.z, columns, z_rho, self.theta)?;
-        zero_rows(unknowns(), columns, self.theta);
-        self.all.fill(S::ZERO);
-        let mut reader = Product { columns, x: [&*self.theta, &[], &[], &[]], directions, y: self.all };
-        read_positions(&self.rows, &places, &mut reader)?;
+        tangents(system, z, columns, z_rho, theta)?;
+        zero_rows(unknowns(), columns, theta);
+        all.fill(S::ZERO);
+        let mut reader = Product { columns, x: [&*theta, &[], &[], &[]], directions, y: all };
+        read_positions(&self.rows, &places, changes, &mut reader)?;
         let serving = (0..dims.n_holonomic).filter(|&k| choice.serves(k));
-        let count = gather(serving, columns, self.all, self.b);
+        let count = gather(serving, columns, all, self.b);
         for (row, (i, _, direction)) in held(system, choice).enumerate() {
             for k in 0..columns {
                 let phi = angular(choice.reference(i), column("z'", z_rho, i, k, columns)?);
@@ -147,14 +170,14 @@ impl<'a, S: Scalar> Completion<'a, S> {
             }
         }
         solve(n, columns, self.positions, self.pivots[0], self.column, self.b, lu::solve)?;
-        scatter(unknowns(), columns, self.b, self.theta);
-        follow_positions(system, choice, at.z, columns, self.theta, z_rho)?;
+        scatter(unknowns(), columns, self.b, theta);
+        follow_positions(system, choice, z, columns, theta, z_rho)?;
 
         zero_rows(following(), columns, v_rho);
-        self.all.fill(S::ZERO);
-        let mut reader = Product { columns, x: [&*self.theta, v_rho, &[], &[]], directions, y: self.all };
-        read_velocities(&self.rows, &places, &mut reader)?;
-        gather((0..dims.joint_rows()).filter(|&k| choice.serves(k)), columns, self.all, self.b);
+        all.fill(S::ZERO);
+        let mut reader = Product { columns, x: [&*theta, v_rho, &[], &[]], directions, y: all };
+        read_velocities(&self.rows, &places, changes, &mut reader)?;
+        gather((0..dims.joint_rows()).filter(|&k| choice.serves(k)), columns, all, self.b);
         solve(m, columns, self.velocities, self.pivots[1], self.column, self.b, lu::solve)?;
         scatter(following(), columns, self.b, v_rho);
         Ok(())
@@ -173,9 +196,26 @@ impl<'a, S: Scalar> Completion<'a, S> {
         rho: &mut [S],
         w: &mut [S],
     ) -> Result<(), EvalError> {
-        let choice = Choice::of(dims, system.choice())?;
-        let [n, m] = self.evaluate(system, dims, choice, at, w)?;
+        self.evaluate(system, dims, at, w)?;
+        self.apply_transposed(system, dims, columns, at.z, z_bar, v_bar, rho)
+    }
+
+    /// The same where it was evaluated.
+    #[allow(clippy::too_many_arguments, reason = "a completed state and its weights")]
+    pub(crate) fn apply_transposed<D: JointDynamics<S = S>>(
+        &mut self,
+        system: &D,
+        dims: &Dims,
+        columns: usize,
+        z: &[S],
+        z_bar: &mut [S],
+        v_bar: &mut [S],
+        rho: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (choice, [n, m]) = (Choice::of(dims, system.choice())?, self.sizes);
         let places = system.model().joint_places();
+        let theta = cut_mut("theta", self.theta, dims.nv * columns)?.0;
+        let all = cut_mut("rows", self.all, dims.joint_rows() * columns)?.0;
         let unknowns =
             || velocity_columns(system).filter(|&(j, _, block)| moves(choice, j, block)).map(|(j, ..)| j);
         let following = || (0..dims.nv).filter(|&j| choice.column(j) != Column::Independent);
@@ -183,20 +223,20 @@ impl<'a, S: Scalar> Completion<'a, S> {
         gather(following(), columns, v_bar, self.b);
         zero_rows(following(), columns, v_bar);
         solve(m, columns, self.velocities, self.pivots[1], self.column, self.b, lu::solve_transposed)?;
-        self.all.fill(S::ZERO);
-        scatter((0..dims.joint_rows()).filter(|&k| choice.serves(k)), columns, self.b, self.all);
-        self.theta.fill(S::ZERO);
-        let x: [&mut [S]; 4] = [self.theta, v_bar, &mut [], &mut []];
-        read_velocities(&self.rows, &places, &mut TransposedProduct { columns, y: self.all, x, rho })?;
+        all.fill(S::ZERO);
+        scatter((0..dims.joint_rows()).filter(|&k| choice.serves(k)), columns, self.b, all);
+        theta.fill(S::ZERO);
+        let x: [&mut [S]; 4] = [theta, v_bar, &mut [], &mut []];
+        read_velocities(&self.rows, &places, true, &mut TransposedProduct { columns, y: all, x, rho })?;
         zero_rows(following(), columns, v_bar);
 
-        weigh_positions(system, choice, at.z, columns, self.theta, z_bar)?;
-        gather(unknowns(), columns, self.theta, self.b);
-        zero_rows(unknowns(), columns, self.theta);
+        weigh_positions(system, choice, z, columns, theta, z_bar)?;
+        gather(unknowns(), columns, theta, self.b);
+        zero_rows(unknowns(), columns, theta);
         solve(n, columns, self.positions, self.pivots[0], self.column, self.b, lu::solve_transposed)?;
-        self.all.fill(S::ZERO);
+        all.fill(S::ZERO);
         let serving = || (0..dims.n_holonomic).filter(|&k| choice.serves(k));
-        scatter(serving(), columns, self.b, self.all);
+        scatter(serving(), columns, self.b, all);
         let count = serving().count();
         for (row, (i, _, direction)) in held(system, choice).enumerate() {
             for k in 0..columns {
@@ -210,32 +250,34 @@ impl<'a, S: Scalar> Completion<'a, S> {
                 put_column("z'", z_bar, i, k, columns, to)?;
             }
         }
-        let x: [&mut [S]; 4] = [self.theta, &mut [], &mut [], &mut []];
-        read_positions(&self.rows, &places, &mut TransposedProduct { columns, y: self.all, x, rho })?;
-        zero_rows(unknowns(), columns, self.theta);
-        add_tangents_transposed(system, at.z, columns, self.theta, z_bar)
+        let x: [&mut [S]; 4] = [theta, &mut [], &mut [], &mut []];
+        read_positions(&self.rows, &places, true, &mut TransposedProduct { columns, y: all, x, rho })?;
+        zero_rows(unknowns(), columns, theta);
+        add_tangents_transposed(system, z, columns, theta, z_bar)
     }
 }
 
-/// −(Φ_v θ′ + Φ_ρ ρ′); for nonholonomic rows it means nothing.
+/// −(Φ_v θ′ + Φ_ρ ρ′), the last where parameters change; for nonholonomic rows it means nothing.
 fn read_positions<S: Scalar>(
     rows: &RowLists<'_, S>,
     places: &JointPlaces<'_>,
+    parameters: bool,
     reader: &mut impl Reader<S>,
 ) -> Result<(), EvalError> {
     reader.block(0, places.rows, (THETA, -S::ONE, rows.jacobian))?;
-    reader.parameters(0, places.row, -S::ONE, rows.phi_rho)
+    if parameters { reader.parameters(0, places.row, -S::ONE, rows.phi_rho) } else { Ok(()) }
 }
 
-/// −((Φd; Ψ)_θ θ′ + (Φ_v; A) v′ + (Φd; Ψ)_ρ ρ′)
+/// −((Φd; Ψ)_θ θ′ + (Φ_v; A) v′ + (Φd; Ψ)_ρ ρ′), likewise
 fn read_velocities<S: Scalar>(
     rows: &RowLists<'_, S>,
     places: &JointPlaces<'_>,
+    parameters: bool,
     reader: &mut impl Reader<S>,
 ) -> Result<(), EvalError> {
     let terms = [(THETA, -S::ONE, &*rows.rates_theta), (V, -S::ONE, &*rows.jacobian)];
     reader.blocks(0, places.rows, terms)?;
-    reader.parameters(0, places.row, -S::ONE, rows.rates_rho)
+    if parameters { reader.parameters(0, places.row, -S::ONE, rows.rates_rho) } else { Ok(()) }
 }
 
 /// z′ of what moved: θ′, or N θ′.

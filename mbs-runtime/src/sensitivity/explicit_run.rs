@@ -294,10 +294,10 @@ pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool, completes: b
     10 * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes, false)
 }
 
-/// The same by [`Sdirk4`](crate::Sdirk4).
-pub(crate) const fn scratch_len_of_implicit(dims: &Dims, corrects: bool) -> usize {
+/// The same by [`Sdirk4`](crate::Sdirk4), which has more stages than the trapezoidal rule.
+pub(crate) const fn scratch_len_of_implicit(dims: &Dims, corrects: bool, completes: bool) -> usize {
     (1 + crate::integrator::Sdirk4::MEMORY) * augmented::len(dims)
-        + augmented::scratch_len(dims, corrects, false, true)
+        + augmented::scratch_len(dims, corrects, completes, true)
 }
 
 /// Terminal terms of the objectives at the end of a run.

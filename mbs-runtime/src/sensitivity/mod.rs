@@ -21,6 +21,7 @@ mod correction;
 mod driven;
 mod forward;
 mod guess;
+mod independent_stage;
 mod jacobian_vector;
 mod joint_dynamics;
 mod joint_state;

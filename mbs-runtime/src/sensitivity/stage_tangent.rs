@@ -12,11 +12,13 @@
 //! Sᵀ x_v = b_v + α Nᵀ K⁻ᵀ b_z            x_z = K⁻ᵀ (b_z + α Lᵀ F_θᵀ x_v)
 //! ```
 //!
-//! F_θ and F_v are solutions with the factors of [`JointSensitivities`](super::JointSensitivities).
+//! F_θ and F_v are solutions with the factors of [`JointSensitivities`](super::JointSensitivities). Dynamics that complete their states have the
+//! matrix of `independent_stage` instead.
 
 use super::blocks::{Product, TransposedProduct};
 use super::columns::Directions;
 use super::derivatives::JointSensitivities;
+use super::independent_stage::IndependentStage;
 use super::joint_dynamics::JointDynamics;
 use super::joint_values::JointValues;
 use crate::error::{EvalError, StepError};
@@ -44,18 +46,30 @@ pub(crate) struct StageMatrix<'a, S> {
     theta: &'a mut [S],
     solution: &'a mut [S],
     z: &'a mut [S],
+    /// In place of all that, of dynamics that complete.
+    independent: Option<IndependentStage<'a, S>>,
 }
 
 impl<'a, S: Scalar> StageMatrix<'a, S> {
     /// Length of its memory, for solutions of this many columns.
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
+        if dims.n_choice > 0 {
+            return IndependentStage::<S>::len(dims, columns);
+        }
         let columns = if columns > dims.nv { columns } else { dims.nv };
         dims.nv * dims.nv + 2 * dims.nv + (2 * dims.nv + dims.joint_rows() + dims.nq) * columns
     }
 
     pub(crate) fn new(dims: &Dims, columns: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        if dims.n_choice > 0 {
+            return Ok(Self {
+                independent: Some(IndependentStage::new(dims, columns, pieces)?),
+                ..Self::none()
+            });
+        }
         let columns = columns.max(dims.nv);
         Ok(Self {
+            independent: None,
             matrix: pieces.next(dims.nv * dims.nv)?,
             pivots: pieces.next(dims.nv)?,
             column: pieces.next(dims.nv)?,
@@ -68,6 +82,7 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
     /// Of methods that are explicit.
     pub(crate) fn none() -> Self {
         Self {
+            independent: None,
             matrix: &mut [],
             pivots: &mut [],
             column: &mut [],
@@ -86,6 +101,9 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         alpha: S,
         linear: Linear<'_, S>,
     ) -> Result<(), EvalError> {
+        if let Some(independent) = &mut self.independent {
+            return independent.factor(system, dims, at, alpha, linear);
+        }
         let (nv, model) = (dims.nv, system.model());
         let z = cut_mut("stage", self.z, dims.nq * nv)?.0;
         let theta = cut_mut("stage", self.theta, nv * nv)?.0;
@@ -129,6 +147,9 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         z: &mut [S],
         v: &mut [S],
     ) -> Result<(), EvalError> {
+        if let Some(independent) = &mut self.independent {
+            return independent.solve(system, dims, at, alpha, linear, columns, directions, z, v);
+        }
         let (nv, model) = (dims.nv, system.model());
         let theta = cut_mut("stage", self.theta, nv * columns)?.0;
         let solution = cut_mut("stage", self.solution, (nv + dims.joint_rows()) * columns)?.0;
@@ -169,6 +190,9 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         v: &mut [S],
         rho: &mut [S],
     ) -> Result<(), EvalError> {
+        if let Some(independent) = &mut self.independent {
+            return independent.solve_transposed(system, dims, at, alpha, linear, columns, z, v, rho);
+        }
         let (nv, model) = (dims.nv, system.model());
         solve_rates(system, at.v, -alpha, columns, z)?;
         add_rates_to_velocities(system, at.z, alpha, columns, z, v)?;

@@ -3,6 +3,8 @@
 //! Input: dynamics in joint form whose model knows its derivatives. Output: the same with a larger workspace, whose first values keep the
 //! derivative of a stage.
 
+use core::cell::Cell;
+
 use super::joint_dynamics::JointDynamics;
 use super::stage_tangent::StageTangent;
 use crate::constrained::Stabilisation;
@@ -66,10 +68,6 @@ impl<D: JointDynamics> Stiff<'_, D> {
     /// They, and the rest of it.
     #[inline(always)]
     fn parts<'w>(&self, dims: &Dims, w: &'w mut [D::S]) -> Result<Kept<'w, D::S>, EvalError> {
-        if self.0.completes() {
-            // An implicit stage does not know what follows from independent coordinates.
-            return Err(EvalError::Absent { bundle: "joint_linearise" });
-        }
         let (expected, found) = (stiff(dims).workspace, w.len());
         let mut pieces = Pieces::named("w", w, expected);
         let short = |_| EvalError::Length { what: "w", expected, found };
@@ -82,6 +80,26 @@ impl<D: JointDynamics> ForwardDynamics for Stiff<'_, D> {
     #[inline(always)]
     fn corrects_steps(&self) -> bool {
         self.0.corrects_steps()
+    }
+
+    #[inline(always)]
+    fn completes(&self) -> bool {
+        self.0.completes()
+    }
+
+    fn prepare_step(&self, at: At<'_, D::S>, w: &mut [D::S]) -> Result<(), EvalError> {
+        JointDynamics::prepare_step(self, at, w)
+    }
+
+    fn complete(
+        &self,
+        t: D::S,
+        u: &[D::S],
+        w: &mut [D::S],
+        z: &mut [D::S],
+        v: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        JointDynamics::complete(self, t, u, w, z, v)
     }
 
     #[inline(always)]
@@ -140,6 +158,35 @@ impl<D: JointDynamics> JointDynamics for Stiff<'_, D> {
     #[inline(always)]
     fn solves_stages(&self) -> bool {
         true
+    }
+
+    #[inline(always)]
+    fn completes(&self) -> bool {
+        self.0.completes()
+    }
+
+    #[inline(always)]
+    fn prepare_step(&self, at: At<'_, D::S>, w: &mut [D::S]) -> Result<(), EvalError> {
+        let (_, w) = cut_mut("w", w, self.kept())?;
+        self.0.prepare_step(at, w)
+    }
+
+    #[inline(always)]
+    fn complete(
+        &self,
+        t: D::S,
+        u: &[D::S],
+        w: &mut [D::S],
+        z: &mut [D::S],
+        v: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        let (_, w) = cut_mut("w", w, self.kept())?;
+        self.0.complete(t, u, w, z, v)
+    }
+
+    #[inline(always)]
+    fn choice(&self) -> &[Cell<D::S>] {
+        self.0.choice()
     }
 
     #[inline(always)]

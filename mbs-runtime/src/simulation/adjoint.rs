@@ -18,7 +18,7 @@ use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
 use crate::formulation::{Assembly, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Adaptive, Controlled, Fixed, Rk4};
+use crate::integrator::{Adaptive, Controlled, Fixed, Rk4, Trapezoidal};
 use crate::named::Memory;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -236,6 +236,12 @@ pub trait AdjointExplicit: DifferentiableExplicit {
 }
 
 impl AdjointExplicit for Rk4 {
+    fn backward(self, settings: &Settings) -> impl AdjointIntegrator {
+        Adjoint(Fixed { method: self, h: settings.step })
+    }
+}
+
+impl AdjointExplicit for Trapezoidal {
     fn backward(self, settings: &Settings) -> impl AdjointIntegrator {
         Adjoint(Fixed { method: self, h: settings.step })
     }

@@ -694,7 +694,8 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let ([y, choice, derivatives], scratch) = independent::begin(model, inputs, settings, memory)?;
+        let len = GradientMemory::independent_len(&model.dims());
+        let ([y, choice, derivatives], scratch) = independent::begin(model, inputs, settings, len, memory)?;
         let run = self.method.0.differentiated(settings);
         let system = MatrixR::new(model, choice);
         run_explicit(run, &system, inputs, settings, y, derivatives, scratch, values)

@@ -15,7 +15,7 @@ use crate::error::StepError;
 use crate::formulation::matrix_r::choice_len;
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Adaptive, Fixed, Output, Rk4, Sdirk4, Span};
+use crate::integrator::{Adaptive, Fixed, Output, Rk4, Sdirk4, Span, Trapezoidal};
 use crate::linear::copy;
 use crate::named::{Fields, Memory};
 use crate::pieces::Pieces;
@@ -79,13 +79,13 @@ impl GradientMemory {
     /// Of implicit Runge–Kutta methods, of an open tree.
     pub const fn stiff_tree_len(dims: &Dims) -> usize {
         let start = dims.sensitivity.start + dims.workspace;
-        let run = scratch_len_of_implicit(&stiff(dims), false);
+        let run = scratch_len_of_implicit(&stiff(dims), false, false);
         dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
     }
 
     /// Of implicit Runge–Kutta methods, under constraints.
     pub const fn stiff_projected_len(dims: &Dims) -> usize {
-        Self::from_assembled(dims, scratch_len_of_implicit(&stiff(&projected(dims)), true))
+        Self::from_assembled(dims, scratch_len_of_implicit(&stiff(&projected(dims)), true, false))
     }
 
     const fn from_assembled(dims: &Dims, run: usize) -> usize {
@@ -94,9 +94,13 @@ impl GradientMemory {
 
     /// Of explicit methods, in independent coordinates.
     pub const fn independent_len(dims: &Dims) -> usize {
-        let run = scratch_len_of_any(&in_independent(dims), false, true);
-        let state = dims.state() + choice_len(dims) + JointDerivatives::<f64>::len(dims);
-        state + larger(assembled_start_len(dims), run)
+        choice_len(dims) + Self::from_assembled(dims, scratch_len_of_any(&in_independent(dims), false, true))
+    }
+
+    /// Of implicit Runge–Kutta methods, in independent coordinates.
+    pub const fn stiff_independent_len(dims: &Dims) -> usize {
+        let run = scratch_len_of_implicit(&stiff(&in_independent(dims)), false, true);
+        choice_len(dims) + Self::from_assembled(dims, run)
     }
 }
 
@@ -246,6 +250,7 @@ macro_rules! differentiable_explicit {
 differentiable_explicit!(Rk4, |method, settings| Fixed { method, h: settings.step });
 differentiable_explicit!(Adaptive, |control, _settings| control);
 differentiable_explicit!(Adaptive<Sdirk4>, |control, _settings| control);
+differentiable_explicit!(Trapezoidal, |method, settings| Fixed { method, h: settings.step });
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Tree<T>
 where

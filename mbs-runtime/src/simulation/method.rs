@@ -6,7 +6,7 @@
 //! | [`Stabilised`] | index 1 or penalty, with an implicit integrator | [`State`] |
 //! | [`Tree`] | an explicit integrator, of an open tree | y = \[z, v\] |
 //! | [`Projected`] | an explicit integrator on index 1 or penalty; each step ends on the constraints | y = \[z, v\] |
-//! | [`StiffTree`], [`StiffProjected`] | the same with an implicit Runge–Kutta method, of models that know their derivatives in joint form | y = \[z, v\] |
+//! | [`StiffTree`], [`StiffProjected`], [`StiffIndependent`](super::StiffIndependent) | the same with an implicit Runge–Kutta method, of models that know their derivatives in joint form | y = \[z, v\] |
 //! | [`Independent`](super::Independent) | an explicit integrator in independent coordinates | y and the choice of them |
 //!
 //! Every method starts from the model's own guesses of positions *and* velocities, and knows accelerations and multipliers at every node.
@@ -21,7 +21,9 @@ use crate::formulation::compliance::least_part;
 use crate::formulation::matrix_r::{choice_len, kept_len, own_len};
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Accepted, Adaptive, Controlled, FixedStep, Rk4, Sdirk4, Statistics, StepStatistics};
+use crate::integrator::{
+    Accepted, Adaptive, Controlled, FixedStep, Rk4, Sdirk4, Statistics, StepStatistics, Trapezoidal,
+};
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
@@ -240,6 +242,12 @@ impl IndependentMemory {
         let start = State::<f64>::len(dims) + Assembly::scratch_len(dims);
         larger(start, ExplicitMemory::tree_scratch_len(&in_independent(dims)))
     }
+
+    /// The same by an implicit Runge–Kutta method.
+    pub const fn stiff_scratch_len(dims: &Dims) -> usize {
+        // The trapezoidal rule has fewer stages.
+        larger(Self::scratch_len(dims), ExplicitMemory::stiff_tree_scratch_len(&in_independent(dims)))
+    }
 }
 
 /// Sizes of an implicit Runge–Kutta method's system; a constant for generated models.
@@ -364,7 +372,7 @@ impl<M: Constrained + Start, T: ImplicitMethod> Method<M> for T {
     }
 }
 
-/// An explicit integrator of a model file.
+/// A Runge–Kutta method of a model file.
 pub trait Explicit: Copy {
     /// Whether states between the ends of a step are known.
     const IS_DENSE: bool;
@@ -392,29 +400,34 @@ pub trait Explicit: Copy {
     }
 }
 
-/// Evaluations of the forward dynamics in a step of the classical method.
-const EVALUATIONS: usize = 4;
+/// Steps of the size that the settings say.
+macro_rules! fixed_steps {
+    ($method:ty) => {
+        impl Explicit for $method {
+            const IS_DENSE: bool = false;
 
-impl Explicit for Rk4 {
-    const IS_DENSE: bool = false;
-
-    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
-        &self,
-        work: Work<'_, M, I>,
-        clock: &mut Clock,
-        target: &Target,
-        statistics: &mut Statistics,
-    ) -> Result<(), StepError> {
-        let Work { model, inputs, state, scratch } = work;
-        let (h, next) = clock.next(target)?;
-        let mut t = M::S::from_f64(clock.now.t);
-        FixedStep::step(self, model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
-        *clock = next;
-        let step = StepStatistics { evaluations: EVALUATIONS, ..StepStatistics::default() };
-        statistics.add(next.now.t, h, &step);
-        Ok(())
-    }
+            fn step<M: ForwardDynamics, I: Inputs<M::S>>(
+                &self,
+                work: Work<'_, M, I>,
+                clock: &mut Clock,
+                target: &Target,
+                statistics: &mut Statistics,
+            ) -> Result<(), StepError> {
+                let Work { model, inputs, state, scratch } = work;
+                let (h, next) = clock.next(target)?;
+                let mut t = M::S::from_f64(clock.now.t);
+                let evaluations =
+                    self.counted_step(model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
+                *clock = next;
+                let step = StepStatistics { evaluations, ..StepStatistics::default() };
+                statistics.add(next.now.t, h, &step);
+                Ok(())
+            }
+        }
+    };
 }
+fixed_steps!(Rk4);
+fixed_steps!(Trapezoidal);
 
 impl<T: Controlled> Explicit for Adaptive<T> {
     const IS_DENSE: bool = true;

@@ -25,7 +25,7 @@ pub use eventful::{
     MOST_EVENTS, Occurred,
 };
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
-pub use independent::Independent;
+pub use independent::{Independent, StiffIndependent};
 pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method, Node,
     Projected, Stabilised, StiffProjected, StiffTree, Tree, Work, damping_frequency, in_independent,

@@ -14,7 +14,7 @@ use mbs_runtime::{
     Adaptive, Adjoint, AdjointIntegrator, AdjointNode, Assembly, At, Complex64, DifferentiableIntegrator,
     Differentiated, Dims, Dop853, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1,
     Integrator, JointDerivatives, MatrixR, OnConstraints, Output, Rk4, Scalar, Sdirk4, Span, Start, State,
-    StepError, Stiff, System,
+    StepError, Stiff, System, Trapezoidal,
 };
 
 const TINY: f64 = 1e-100;
@@ -398,6 +398,35 @@ fn gradients_in_independent_coordinates() {
     check!(Cart::DEFAULT, adaptive, DormandPrince, 0.5, |system| MatrixR::new(system, no_choice(system)));
     check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| MatrixR::new(system, no_choice(system)));
     check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| MatrixR::new(system, no_choice(system)));
+}
+
+/// Implicit stages whose states are completed.
+#[test]
+fn gradients_of_implicit_stages_in_independent_coordinates() {
+    let sdirk = Fixed { method: Sdirk4, h: 0.1 };
+    let rule = Fixed { method: Trapezoidal, h: 0.05 };
+    let adaptive = Adaptive { objectives: false, ..Adaptive::of(Sdirk4, 1e-3, 1e-3) };
+    check!(Pendulum::<1>::DEFAULT, sdirk, Sdirk4, 0.5, |system| Stiff(&MatrixR::new(
+        system,
+        no_choice(system)
+    )));
+    check!(FourBar::DEFAULT, sdirk, Sdirk4, 0.4, |system| Stiff(&MatrixR::new(system, no_choice(system))));
+    check!(FourBar::DEFAULT, rule, Trapezoidal, 0.4, |system| Stiff(&MatrixR::new(
+        system,
+        no_choice(system)
+    )));
+    check!(Cart::DEFAULT, adaptive, Sdirk4, 0.5, |system| Stiff(&MatrixR::new(system, no_choice(system))));
+    check!(Pursuit::DEFAULT, sdirk, Sdirk4, 0.5, |system| Stiff(&MatrixR::new(system, no_choice(system))));
+    check!(Pursuit::DEFAULT, rule, Trapezoidal, 0.5, |system| Stiff(&MatrixR::new(
+        system,
+        no_choice(system)
+    )));
+    check!(GuidedTop::DEFAULT, sdirk, Sdirk4, 0.5, |system| Stiff(&MatrixR::new(system, no_choice(system))));
+    check!(GuidedTop::DEFAULT, rule, Trapezoidal, 0.5, |system| Stiff(&MatrixR::new(
+        system,
+        no_choice(system)
+    )));
+    check!(Top::DEFAULT, rule, Trapezoidal, 0.5, |system| Stiff(system));
 }
 
 /// Multipliers of redundant rows have no derivative here; without them in the objective there is nothing to refuse.

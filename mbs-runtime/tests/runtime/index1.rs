@@ -10,7 +10,7 @@ use mbs_runtime::integrator::{FixedStep, Memory};
 use mbs_runtime::{
     Adaptive, Ali3p, At, ConstrainedDynamics, DormandPrince, EvalError, Fixed, ForwardDynamics, Implicit,
     ImplicitIndex1, Index1, Integrator, MatrixR, OnConstraints, Output, Quantity, Rk4, Scalar, Sdirk4, Span,
-    Stabilisation, StepError, Stiff, System, Tangent,
+    Stabilisation, StepError, Stiff, System, Tangent, Trapezoidal,
 };
 
 const PENDULUM: Pendulum<1> = Pendulum { mass: 2.0, length: 1.3 };
@@ -70,6 +70,22 @@ fn independent_coordinates_keep_the_order() {
     let measured = 0.5 * order(of(1.0 / 64.0), of(1.0 / 256.0));
     // Where choices change depends on the step, and with it the constant of the error.
     assert!((measured - 5.0).abs() < 0.3, "{measured}");
+    for (at, expected, of) in [
+        (
+            64.0,
+            4.0,
+            &(|h: f64| pendulum_error(&Stiff(&system()), &Fixed { method: Sdirk4, h }))
+                as &dyn Fn(f64) -> f64,
+        ),
+        (128.0, 2.0, &|h: f64| pendulum_error(&Stiff(&system()), &Fixed { method: Trapezoidal, h })),
+    ] {
+        let measured = 0.5 * order(of(1.0 / at), of(0.25 / at));
+        assert!((measured - expected).abs() < 0.3, "{measured} {:e}", of(1.0 / at));
+    }
+    let redundant = MatrixR::new(&twice, no_choice(&twice));
+    let implicit = pendulum_error(&Stiff(&redundant), &Fixed { method: Sdirk4, h: 0.01 });
+    let once = pendulum_error(&Stiff(&system()), &Fixed { method: Sdirk4, h: 0.01 });
+    assert!((implicit - once).abs() < 1e-6 * once, "{implicit:e} {once:e}");
     let redundant = MatrixR::new(&twice, no_choice(&twice));
     let twice = pendulum_error(&redundant, &Fixed { method: Rk4, h: 0.01 });
     assert!((twice - alone).abs() < 1e-6 * alone, "{twice:e} {alone:e}");
@@ -103,6 +119,18 @@ fn independent_coordinates_change_over_full_turns() {
     run(&matrix_r, &Adaptive::new(1e-10, 1e-10), &mut y, 2.0);
     let (error, changes) = (kept(&y), matrix_r.choices());
     assert!(error < 5e-7 && changes > 4, "{error:e} {changes}");
+    // By implicit stages.
+    let (matrix_r, mut y) = (MatrixR::new(&system, no_choice(&system)), begin());
+    run(&Stiff(&matrix_r), &Adaptive::of(Sdirk4, 1e-9, 1e-9), &mut y, 2.0);
+    let (error, changes) = (kept(&y), matrix_r.choices());
+    assert!(error < 5e-6 && changes > 4, "{error:e} {changes}");
+    let rule = |h: f64| {
+        let (matrix_r, mut y) = (MatrixR::new(&system, no_choice(&system)), begin());
+        run(&Stiff(&matrix_r), &Fixed { method: Trapezoidal, h }, &mut y, 2.0);
+        kept(&y)
+    };
+    let (coarse, fine) = (rule(2e-3), rule(5e-4));
+    assert!((0.5 * order(coarse, fine) - 2.0).abs() < 0.3, "{coarse:e} {fine:e}");
 }
 
 #[test]

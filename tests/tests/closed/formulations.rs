@@ -6,10 +6,12 @@
 
 use mbs_engine::Interpreted;
 use mbs_runtime::{
-    Ali3p, Constrained, Fixed, Implicit, ImplicitIndex1, Index1, Motion, ProjectionMatrix, Rk4,
-    Stabilisation, StepError, System, Tangent,
+    Ali3p, Constrained, Fixed, Implicit, ImplicitIndex1, Index1, Motion, ProjectionMatrix, Rk4, Sdirk4,
+    Stabilisation, StepError, System, Tangent, Trapezoidal,
 };
-use mbs_tests::closed::{Outcome, distance, reference, run, run_explicit, run_independent, said, shipped};
+use mbs_tests::closed::{
+    Outcome, distance, reference, run, run_explicit, run_independent, run_independent_implicit, said, shipped,
+};
 
 #[derive(Clone, Copy)]
 enum Method {
@@ -22,6 +24,9 @@ enum Method {
     Penalty(f64, bool),
     /// Independent coordinates by the classical Runge–Kutta method.
     MatrixR,
+    /// The same by the trapezoidal rule, and by the implicit method of order 4.
+    TrapezoidalMatrixR,
+    Sdirk4MatrixR,
 }
 
 /// Of stabilised formulations: damping and frequency, of the size of the motions'.
@@ -69,6 +74,14 @@ fn solve(model: &Interpreted, case: &Case, method: Method, h: f64) -> Result<Out
             run_explicit(model, &rk4, dynamics, projected, case.end)
         }
         Method::MatrixR => run_independent(model, &rk4, case.end).map(|(outcome, _)| outcome),
+        Method::TrapezoidalMatrixR => {
+            let rule = Fixed { method: Trapezoidal, h };
+            run_independent_implicit(model, &rule, case.end).map(|(outcome, _)| outcome)
+        }
+        Method::Sdirk4MatrixR => {
+            let sdirk = Fixed { method: Sdirk4, h: h / case.shorter };
+            run_independent_implicit(model, &sdirk, case.end).map(|(outcome, _)| outcome)
+        }
     }
 }
 
@@ -128,6 +141,8 @@ fn every_formulation_tells_its_own_error() {
             ("index 1, Runge–Kutta, stabilised", 4, Method::Index1(DAMPING, case.frequency, false)),
             ("index 1, Runge–Kutta, projected", 4, Method::Index1(0.0, 0.0, true)),
             ("matrix R, Runge–Kutta", 4, Method::MatrixR),
+            ("matrix R, trapezoidal", 2, Method::TrapezoidalMatrixR),
+            ("matrix R, sdirk4", 4, Method::Sdirk4MatrixR),
         ];
         println!(
             "{}: error of positions at h and h/2, and orders of positions, velocities, accelerations, forces",

@@ -1,7 +1,9 @@
 //! Independent coordinates: a crank over full turns, through changes of the choice; and a choice that is named and lost at a dead point.
 
-use mbs_runtime::{EvalError, Fixed, Rk4, StepError};
-use mbs_tests::closed::{distance, model, reference, run_independent, said};
+use mbs_runtime::{EvalError, Fixed, Rk4, Sdirk4, StepError, Trapezoidal};
+use mbs_tests::closed::{
+    Outcome, distance, model, reference, run_independent, run_independent_implicit, said,
+};
 
 /// A four-bar linkage whose crank turns freely round and round.
 fn crank(simulation: &str) -> String {
@@ -39,6 +41,19 @@ fn a_crank_turns_round_and_round() {
         error
     });
     assert!(errors[1] < 1e-4 && errors[0] / errors[1] > 9.0, "{errors:?}");
+    // By implicit stages.
+    let error = |found: Result<(Outcome, usize), StepError>| {
+        let (outcome, _) = found.unwrap_or_else(|error| panic!("{}", said(&model, error)));
+        assert!(outcome.violation.iter().all(|&left| left < 1e-9), "{:?}", outcome.violation);
+        distance(&outcome.z, &exact.z).max(distance(&outcome.zd, &exact.zd))
+    };
+    let sdirk =
+        [1e-2, 5e-3].map(|h| error(run_independent_implicit(&model, &Fixed { method: Sdirk4, h }, end)));
+    let rule =
+        [2e-3, 1e-3].map(|h| error(run_independent_implicit(&model, &Fixed { method: Trapezoidal, h }, end)));
+    println!("sdirk4 {sdirk:?}, trapezoidal {rule:?}");
+    assert!(sdirk[1] < 1e-4 && sdirk[0] / sdirk[1] > 9.0, "{sdirk:?}");
+    assert!(rule[1] < 1e-2 && (rule[0] / rule[1] - 4.0).abs() < 0.8, "{rule:?}");
 }
 
 /// The rocker turns back twice a turn, and says nothing of the crank there.

@@ -107,7 +107,7 @@ fn compare(model: &Interpreted, simulation: &Simulation, random: &mut Random) ->
     Ok([worst, (left - right).abs() / scale.max(1e-12)])
 }
 
-const METHODS: [(Formulation, Integrator); 11] = [
+const METHODS: [(Formulation, Integrator); 13] = [
     (Formulation::Ali3p, Integrator::Trapezoidal),
     (Formulation::Ali3p, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
     (Formulation::Ali3p, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
@@ -119,6 +119,8 @@ const METHODS: [(Formulation, Integrator); 11] = [
     (Formulation::Penalty, Integrator::Rk4),
     (Formulation::MatrixR, Integrator::Rk4),
     (Formulation::MatrixR, Integrator::DormandPrince),
+    (Formulation::MatrixR, Integrator::Sdirk4),
+    (Formulation::MatrixR, Integrator::Trapezoidal),
 ];
 
 #[test]
@@ -239,8 +241,16 @@ simulation: {end: 0.13, step: 1e-3}
 
 #[test]
 fn the_continuous_adjoint_converges_with_order_two() {
-    let mut compared = 0;
-    for name in ["five_bar", "slider_crank", "two_point_masses", "double_pendulum"] {
+    let (mut compared, ali3p, matrix_r) = (0, Formulation::Ali3p, Formulation::MatrixR);
+    for (name, formulation) in [
+        ("five_bar", ali3p),
+        ("slider_crank", ali3p),
+        ("two_point_masses", ali3p),
+        ("double_pendulum", ali3p),
+        ("five_bar", matrix_r),
+        ("slider_crank", matrix_r),
+        ("two_point_masses", matrix_r),
+    ] {
         let (model, end) = (closed::shipped(name), 0.4);
         let dims = model.dims();
         if dims.n_objectives == 0 || dims.sensitivity.parameters == 0 {
@@ -249,7 +259,7 @@ fn the_continuous_adjoint_converges_with_order_two() {
         compared += 1;
         let errors = [4e-3, 2e-3, 1e-3].map(|step| {
             let settings = model.program().simulation.clone();
-            let (formulation, integrator) = METHODS[0];
+            let integrator = Integrator::Trapezoidal;
             let simulation = Simulation { end, step, formulation, integrator, ..settings };
             let start = gradient::start(&model, &simulation).expect("a start");
             let method = start.method(&model, &simulation);
@@ -263,7 +273,11 @@ fn the_continuous_adjoint_converges_with_order_two() {
             }
             rows.map(|i| distance(found.of_objective(i), discrete.of_objective(i))).fold(0.0, f64::max)
         });
-        println!("{name}: {errors:?}, ratios {:.2} {:.2}", errors[0] / errors[1], errors[1] / errors[2]);
+        println!(
+            "{name}, {formulation:?}: {errors:?}, ratios {:.2} {:.2}",
+            errors[0] / errors[1],
+            errors[1] / errors[2]
+        );
         assert!(errors[2] < 1e-3, "{name}: {errors:?}");
         for pair in errors.windows(2) {
             assert!((3.5..4.6).contains(&(pair[0] / pair[1])), "{name}: {errors:?}");
@@ -287,7 +301,9 @@ fn the_continuous_adjoint_refuses_what_it_is_not_for() {
     assert!(
         matches!(run(Formulation::Index1, MEMORY), StepError::NotDifferentiable { what } if what.contains("ALI3-P"))
     );
-    assert!(matches!(run(Formulation::Ali3p, 1000), StepError::Length { what: "memory", .. }));
+    for formulation in [Formulation::Ali3p, Formulation::MatrixR] {
+        assert!(matches!(run(formulation, 1000), StepError::Length { what: "memory", .. }));
+    }
 }
 
 /// The signals of a model, one of them moved at one node of steps of size h.

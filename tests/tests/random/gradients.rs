@@ -56,13 +56,14 @@ fn both_reference_points_have_the_gradients_of_table_7() {
 fn independent_coordinates_have_the_gradients_of_table_7() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/five_bar.yaml"));
     let text = text.expect("a shipped model");
-    let with = |more: &str, independent: &str| {
-        let simulation = format!(
-            "simulation: {{end: 5, step: 5e-3, integrator: rk4, formulation: matrix_r{independent}}}"
-        );
+    let by = |integrator: &str, more: &str, independent: &str| {
+        let simulation =
+            format!("simulation: {{end: 5, integrator: {integrator}, formulation: matrix_r{independent}}}");
         let text = text.replace("simulation: {end: 5, step: 1e-3}", &simulation);
         text.replace("forces:\n", &format!("{more}forces:\n"))
     };
+    let with = |more: &str, independent: &str| by("rk4, step: 5e-3", more, independent);
+    let sdirk = "sdirk4, tolerance: {relative: 1e-8, absolute: 1e-8}";
     let point_2 = r#"
 variables: {x2: 0, y2: -2}
 constraints:
@@ -79,6 +80,10 @@ constraints:
             with("", ", independent: [bar_12.p2.x, bar_12.p2.y]"),
             ReferencePoint::CentreOfMass,
         ),
+        ("sdirk4", by(sdirk, "", ""), ReferencePoint::CentreOfMass),
+        ("sdirk4, other reference", by(sdirk, "", ""), ReferencePoint::Origin),
+        ("sdirk4, point 2", by(sdirk, point_2, ", independent: [x2, y2]"), ReferencePoint::CentreOfMass),
+        ("trapezoidal", by("trapezoidal, step: 2e-4", "", ""), ReferencePoint::CentreOfMass),
     ] {
         let (model, _) = mbs_codegen::read("five_bar.yaml", &text)
             .unwrap_or_else(|problems| panic!("{}", problems.render("five_bar.yaml", &text)));

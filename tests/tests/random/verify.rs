@@ -172,6 +172,8 @@ fn runs_of_random_mechanisms() {
         (Formulation::Penalty, Integrator::Trapezoidal),
         (Formulation::MatrixR, Integrator::Rk4),
         (Formulation::MatrixR, Integrator::DormandPrince),
+        (Formulation::MatrixR, Integrator::Sdirk4),
+        (Formulation::MatrixR, Integrator::Trapezoidal),
     ];
     let (mut passed, mut refused) = (0, 0);
     for seed in 0..mechanisms(10) {

@@ -65,6 +65,11 @@ impl Footprint {
                 IndependentMemory::scratch_len(&dims),
                 GradientMemory::independent_len(&dims),
             ],
+            MemoryKind::StiffIndependent => [
+                IndependentMemory::state_len(&dims),
+                IndependentMemory::stiff_scratch_len(&dims),
+                GradientMemory::stiff_independent_len(&dims),
+            ],
         };
         let [events, conditions, settings, partials] = emission::event_counts(program);
         let largest = |all: [usize; 3], kind: MemoryKind| {
@@ -189,6 +194,9 @@ fn bound(program: &Program) -> String {
             format!(
                 "A step of `{name}` takes as many evaluations as its tolerance asks for: there is no bound."
             )
+        }
+        _ if program.simulation.solves_stages(!program.holonomic.is_empty() || !program.nonholonomic.is_empty()) => {
+            "A step takes at most 20 iterations, with at most one tangent each; then it fails with `NotConverged`.".into()
         }
         _ => {
             let iterations = count(program.simulation.newton_iterations as usize, "iteration");
