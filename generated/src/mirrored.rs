@@ -82,6 +82,11 @@ pub mod mirrored {
             joint_integrands: 28,
             joint_terminals: 3,
             product_columns: 0,
+            newton_parameters: 0,
+            projection_parameters: 0,
+            newton_reads: 0,
+            projection_reads: 0,
+            table_values: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -82,6 +82,11 @@ pub mod pendulum {
             joint_integrands: 11,
             joint_terminals: 5,
             product_columns: 0,
+            newton_parameters: 0,
+            projection_parameters: 0,
+            newton_reads: 0,
+            projection_reads: 0,
+            table_values: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

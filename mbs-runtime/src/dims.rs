@@ -123,6 +123,16 @@ pub struct SensitivityDims {
     /// Columns up to which transposed products by [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) and its like take
     /// fewer operations than products with the lists; zero if they are not there.
     pub product_columns: usize,
+    /// Parameters that [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) has derivatives by.
+    pub newton_parameters: usize,
+    /// The same of [`Sensitivities::projection_product`](crate::Sensitivities::projection_product).
+    pub projection_parameters: usize,
+    /// Values that [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) finds read from tables of parameters.
+    pub newton_reads: usize,
+    /// The same of [`Sensitivities::projection_product`](crate::Sensitivities::projection_product).
+    pub projection_reads: usize,
+    /// Values of these tables, all of them.
+    pub table_values: usize,
 }
 
 impl SensitivityDims {
@@ -139,6 +149,11 @@ impl SensitivityDims {
         joint_integrands: 0,
         joint_terminals: 0,
         product_columns: 0,
+        newton_parameters: 0,
+        projection_parameters: 0,
+        newton_reads: 0,
+        projection_reads: 0,
+        table_values: 0,
     };
 }
 
