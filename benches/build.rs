@@ -10,6 +10,10 @@ use std::path::Path;
 #[allow(unreachable_pub, reason = "public where it lives")]
 mod four_bar;
 
+#[path = "../tests/src/bicycle.rs"]
+#[allow(unreachable_pub, reason = "public where it lives")]
+mod bicycle;
+
 #[path = "src/windows.rs"]
 #[allow(unreachable_pub, reason = "public where it lives")]
 mod windows;
@@ -43,6 +47,21 @@ fn main() -> Result<(), BuildError> {
             case: None,
         };
         let text = parameters::differentiated(&text, count);
+        let generated = generate(&name, &text, &request)
+            .unwrap_or_else(|problems| panic!("{}", problems.render(&name, &text)));
+        std::fs::write(Path::new(&out).join(format!("{name}.rs")), generated.code)
+            .expect("a writable directory");
+    }
+    println!("cargo::rerun-if-changed=../tests/src/bicycle.rs");
+    for count in parameters::SPLINE_VALUES {
+        let name = format!("bicycle_by_{count}");
+        let bundles = [&[BundleKind::Linearise][..], &BundleKind::PRODUCTS].concat();
+        let request = Request {
+            options: Options { bundles, ..Options::default() },
+            target: Target { module: Some(name.clone()), ..Target::default() },
+            case: None,
+        };
+        let text = bicycle::yaml(count);
         let generated = generate(&name, &text, &request)
             .unwrap_or_else(|problems| panic!("{}", problems.render(&name, &text)));
         std::fs::write(Path::new(&out).join(format!("{name}.rs")), generated.code)

@@ -42,12 +42,17 @@ five_bar adjoint 300
 five_bar adjoint_of_one 300
 five_bar rk4 500
 five_bar rk4_gradient 200
+five_bar rk4_adjoint 200
 five_bar dop853_gradient 100
 four_bar_40 step 50
 buggy step 50
 buggy gradient 30
 buggy adjoint 30
 buggy adjoint_of_two 30
+bicycle_by_32 step 100
+bicycle_by_32 adjoint 100
+bicycle_by_1000 step 100
+bicycle_by_1000 adjoint 100
 buggy carried 100
 buggy carried_gradient 60
 RUNS

@@ -1,5 +1,7 @@
 //! The measured models, and how time is taken.
 
+include!(concat!(env!("OUT_DIR"), "/bicycle_by_32.rs"));
+include!(concat!(env!("OUT_DIR"), "/bicycle_by_1000.rs"));
 include!(concat!(env!("OUT_DIR"), "/buggy.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar_frozen.rs"));
@@ -14,7 +16,7 @@ include!(concat!(env!("OUT_DIR"), "/four_bar_20.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_40.rs"));
 
 mod parameters;
-pub use parameters::PARAMETERS;
+pub use parameters::{PARAMETERS, SPLINE_VALUES};
 mod windows;
 pub use windows::WINDOWS;
 

@@ -3,6 +3,9 @@
 /// Numbers of parameters that are measured.
 pub const PARAMETERS: [usize; 3] = [1, 20, 100];
 
+/// Numbers of the bicycle's spline values that are measured.
+pub const SPLINE_VALUES: [usize; 2] = [32, 1000];
+
 /// The model's text, `text`, differentiated by `count` parameters that all change the first spring's stiffness.
 #[allow(dead_code, unreachable_pub, reason = "the build script uses it")]
 pub fn differentiated(text: &str, count: usize) -> String {

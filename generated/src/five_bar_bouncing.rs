@@ -102,6 +102,11 @@ pub mod five_bar_bouncing {
             joint_terminals: 3,
             product_columns: 0,
             tangent_product: 0,
+            newton_parameters: 0,
+            projection_parameters: 0,
+            newton_reads: 0,
+            projection_reads: 0,
+            table_values: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -573,6 +578,18 @@ pub mod five_bar_bouncing {
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
         rt::simulation::gradient_with(setup, memory)
+    }
+    /// How the file computes its gradient.
+    pub const GRADIENT_METHOD: rt::simulation::GradientMethod = rt::simulation::GradientMethod::Direct;
+    /// The same by this method, in memory of any length: [`GradientMemory`] has the direct one's,
+    /// [`adjoint_memory_len`](rt::simulation::adjoint_memory_len) that in which the adjoint makes no step twice.
+    #[inline]
+    pub fn gradient_by(
+        setup: &Setup,
+        method: rt::simulation::GradientMethod,
+        memory: &mut [S],
+    ) -> Result<(Gradient, Option<rt::AdjointStatistics>), Error> {
+        rt::simulation::gradient_by(setup, method, memory)
     }
     impl rt::Energy for Model {
         #[inline]

@@ -83,6 +83,11 @@ pub mod pendulum {
             joint_terminals: 5,
             product_columns: 0,
             tangent_product: 0,
+            newton_parameters: 0,
+            projection_parameters: 0,
+            newton_reads: 0,
+            projection_reads: 0,
+            table_values: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -93,6 +93,11 @@ pub mod slider_crank {
             joint_terminals: 0,
             product_columns: 0,
             tangent_product: 0,
+            newton_parameters: 0,
+            projection_parameters: 0,
+            newton_reads: 0,
+            projection_reads: 0,
+            table_values: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -83,6 +83,8 @@ groups! {
     VelocityCostate "yd" r"y_{\dot z}" "weights of the projection of velocities";
     /// Weights of the projection of accelerations.
     AccelerationCostate "ydd" r"y_{\ddot z}" "weights of the projection of accelerations";
+    /// Weights of all values of tables that depend on parameters alone, on the way back of an adjoint.
+    TableCostate "yt" r"y_s" "weights of the values of tables";
     /// Impulses of the conditions that an event sets on velocities.
     EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).

@@ -11,7 +11,7 @@ macro_rules! for_each_size {
             ]
             sensitivity [
                 parameters start newton projections integrands terminals joint joint_factors joint_integrands joint_terminals
-                product_columns tangent_product
+                product_columns tangent_product newton_parameters projection_parameters newton_reads projection_reads table_values
             ]
             // Sums of others, and lengths that only their places tell.
             others [

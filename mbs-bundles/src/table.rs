@@ -239,7 +239,7 @@ macro_rules! bundles {
                 } }
         }
         trait Sensitivities in Sensitivities {
-            places { parameter_places: ParameterPlaces<'_> }
+            places { parameter_places: ParameterPlaces<'_>, product_places: [Places<'_>; 2] }
             /// Derivatives of the residual and the constraints.
             Linearise = linearise(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
                 -> slices(values: [newton] "M, C, K, Φ_z, A, Ψ_z, and the derivatives of r, Φ, Ψ by the parameters")
@@ -274,7 +274,13 @@ macro_rules! bundles {
                 } }
             /// Transposed product with the derivatives of residual and constraints: those of yᵀ (r; Φ; Ψ).
             NewtonProduct = newton_product(at: Motion, lambda: Lambda, y: Costate) reads [Time Z Zd Zdd U Lambda Costate]
-                -> slices(z: [nq] "by z", zd: [nq] "by zd", rho: [parameters] "by the parameters")
+                -> slices(
+                    z: [nq] "by z",
+                    zd: [nq] "by zd",
+                    rho: [newton_parameters] "by parameters, but for what tables pass on",
+                    read: [newton_reads] "by values read from tables of parameters",
+                    places: [newton_reads] "their places among all values of tables",
+                )
                 { pivots: None, exists: Cheaper, cost: [4 link], sections: none }
             /// Transposed product with the derivatives of the constraints' accelerations by velocities.
             AccelerationProduct = acceleration_product(at: Motion, ydd: AccelerationCostate)
@@ -285,7 +291,12 @@ macro_rules! bundles {
             ProjectionProduct = projection_product(at: Motion, impulses: Impulses, yd: VelocityCostate, ydd: AccelerationCostate)
                 reads [Time Z Zd Zdd U VelocityImpulse VelocityMultipliers AccelerationImpulse AccelerationMultipliers
                     VelocityCostate AccelerationCostate]
-                -> slices(z: [nq] "by z", rho: [parameters] "by the parameters")
+                -> slices(
+                    z: [nq] "by z",
+                    rho: [projection_parameters] "by parameters, but for what tables pass on",
+                    read: [projection_reads] "by values read from tables of parameters",
+                    places: [projection_reads] "their places among all values of tables",
+                )
                 { pivots: None, exists: Cheaper, cost: [8 link], sections: none }
             /// Derivatives of ydᵀ P d + yddᵀ P e, where P is the symmetric part of the leading matrix W.
             TangentProduct = tangent_product(
@@ -300,6 +311,10 @@ macro_rules! bundles {
                     rho: [parameters] "by the parameters",
                 )
                 { pivots: None, exists: Tangent, cost: [8 link, 12 entry, 4 nq nq], sections: none }
+            /// Transposed product with the derivatives of all values of tables by the parameters.
+            TableProduct = table_product(yt: TableCostate) reads [TableCostate]
+                -> slices(rho: [parameters] "by the parameters")
+                { pivots: None, exists: Cheaper, cost: [], sections: none }
         }
         trait ObjectiveDerivatives in Sensitivities {
             places { objective_places: [Places<'_>; 2] }

@@ -316,6 +316,10 @@ mod places {
         }
     }
 
+    pub(super) fn product_places(program: &Program) -> [Places<'_>; 2] {
+        program.structure.derivatives.products.each_ref().map(Vec::as_slice)
+    }
+
     pub(super) fn objective_places(program: &Program) -> [Places<'_>; 2] {
         program.structure.derivatives.objectives.each_ref().map(Vec::as_slice)
     }

@@ -125,6 +125,16 @@ pub struct SensitivityDims {
     pub product_columns: usize,
     /// Rows of P where [`Sensitivities::tangent_product`](crate::Sensitivities::tangent_product) is there, nq; otherwise zero.
     pub tangent_product: usize,
+    /// Parameters that [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) has derivatives by.
+    pub newton_parameters: usize,
+    /// The same of [`Sensitivities::projection_product`](crate::Sensitivities::projection_product).
+    pub projection_parameters: usize,
+    /// Values that [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) finds read from tables of parameters.
+    pub newton_reads: usize,
+    /// The same of [`Sensitivities::projection_product`](crate::Sensitivities::projection_product).
+    pub projection_reads: usize,
+    /// Values of these tables, all of them.
+    pub table_values: usize,
 }
 
 impl SensitivityDims {
@@ -142,6 +152,11 @@ impl SensitivityDims {
         joint_terminals: 0,
         product_columns: 0,
         tangent_product: 0,
+        newton_parameters: 0,
+        projection_parameters: 0,
+        newton_reads: 0,
+        projection_reads: 0,
+        table_values: 0,
     };
 }
 

@@ -1,13 +1,14 @@
 //! Runs so many steps of a model and nothing else, for `instructions.sh` to count instructions: `instructions MODEL RUN STEPS`.
 
-use mbs_benches::{buggy, five_bar, four_bar_40};
+use mbs_benches::{bicycle_by_32, bicycle_by_1000, buggy, five_bar, four_bar_40};
 use mbs_runtime::formulation::{Ali3p, Assembly, Node, Record, State};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::sensitivity::{DifferentiableIntegrator, DifferentiatedAt, JointDerivatives};
 use mbs_runtime::{
-    Adjoint, AdjointNode, Constrained, Differentiated, Dop853, Fixed, Gradient, Index1, ObjectiveDerivatives,
-    Output, Rk4, Sensitivities, Span, Start, StartDerivatives, StateDerivatives, VectorJacobian,
+    Adjoint, AdjointIntegrator, AdjointNode, Constrained, Differentiated, Dop853, Fixed, Gradient, Index1,
+    ObjectiveDerivatives, Output, Rk4, Sensitivities, Span, Start, StartDerivatives, StateDerivatives,
+    VectorJacobian,
 };
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -129,6 +130,38 @@ fn explicit_gradient<T: FixedStep>(model: &five_bar::Model, method: T, steps: us
     black_box(&gradient);
 }
 
+/// The gradient by the adjoint of an explicit run, forward run included.
+fn explicit_adjoint<T: FixedStep>(model: &five_bar::Model, method: T, steps: usize) {
+    let [mut state, mut derivatives] = start_differentiated(model);
+    let dims = five_bar::DIMS;
+    let (mut y, mut joint) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
+    JointDerivatives::of_state(model, &mut state, &mut derivatives, &mut y, &mut joint).expect("lengths");
+    let (system, run) = (Index1::new(model), Adjoint(Fixed { method, h: H }));
+    let mut scratch = vec![0.0; AdjointIntegrator::gradient_scratch_len(&run, &system)];
+    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
+    let end = steps as f64 * H;
+    let span = Span { start: 0.0, end, output: Output::Every(end) };
+    let plan =
+        AdjointIntegrator::schedule(&run, &dims, &span, usize::MAX).expect("steps").expect("fixed ones");
+    let (mut memory, inputs) = (vec![0.0; plan.memory_len()], &mut NoInputs);
+    let go_on = |_: AdjointNode<'_, f64>| ControlFlow::Continue(());
+    let (state, start) = (&mut y, &joint);
+    AdjointIntegrator::gradient(
+        &run,
+        &system,
+        inputs,
+        state,
+        start,
+        &span,
+        &mut gradient,
+        &mut memory,
+        &mut scratch,
+        go_on,
+    )
+    .expect("regular");
+    black_box(&gradient);
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, run, steps] = &arguments[..] else { panic!("instructions MODEL RUN STEPS") };
@@ -142,6 +175,7 @@ fn main() {
         ("five_bar", "adjoint_of_one") => adjoint(&five_bar::Model::default(), steps, 1),
         ("five_bar", "rk4") => explicit_step(&five_bar::Model::default(), steps),
         ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), Rk4, steps),
+        ("five_bar", "rk4_adjoint") => explicit_adjoint(&five_bar::Model::default(), Rk4, steps),
         ("five_bar", "dop853_gradient") => explicit_gradient(&five_bar::Model::default(), Dop853, steps),
         ("four_bar_40", "step") => step_linkage(&four_bar_40::Model::default(), steps),
         ("buggy", "step") => step(&buggy::Model::default(), usual, steps),
@@ -150,6 +184,10 @@ fn main() {
         ("buggy", "carried_gradient") => gradient(&buggy::Model::default(), carried, steps),
         ("buggy", "adjoint") => adjoint(&buggy::Model::default(), steps, 1),
         ("buggy", "adjoint_of_two") => adjoint(&buggy::Model::default(), steps, 2),
+        ("bicycle_by_32", "step") => step(&bicycle_by_32::Model::default(), usual, steps),
+        ("bicycle_by_32", "adjoint") => adjoint(&bicycle_by_32::Model::default(), steps, 1),
+        ("bicycle_by_1000", "step") => step(&bicycle_by_1000::Model::default(), usual, steps),
+        ("bicycle_by_1000", "adjoint") => adjoint(&bicycle_by_1000::Model::default(), steps, 1),
         _ => panic!("no run {run} of {model}"),
     }
 }

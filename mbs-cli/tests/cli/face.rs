@@ -3,6 +3,7 @@
 
 use crate::command::{done, shipped};
 use mbs_macros::model_solver;
+use mbs_runtime::simulation::GradientMethod;
 use serde_json::Value;
 use std::ops::ControlFlow;
 
@@ -131,6 +132,35 @@ macro_rules! bounces {
 
         let found = $module::gradient_of(&setup).expect("a gradient").to_array();
         says(&said("gradient", arguments), found);
+
+        // By the adjoint, in memory of the caller: the command's numbers, and the direct ones to rounding.
+        let by_adjoint = |numbers: usize| {
+            let found = $module::gradient_by(&setup, GradientMethod::Adjoint, &mut vec![f64::NAN; numbers]);
+            found.map(|(found, took)| (found.to_array(), took.expect("an adjoint").recomputed))
+        };
+        let mut numbers = 1 << 20;
+        let (back, least) = by_adjoint(numbers).expect("enough memory");
+        says(&said("gradient", &[arguments, &["--method", "adjoint"]].concat()), back);
+        let rows = back.chunks(1 + $module::DIMS.sensitivity.parameters);
+        for (row, direct) in rows.zip(found.chunks(1 + $module::DIMS.sensitivity.parameters)) {
+            let size = row.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+            for (x, y) in row.iter().zip(direct) {
+                assert!((x - y).abs() <= 1e-10 * size, "{row:?} is not {direct:?}");
+            }
+        }
+        // The same bits in less memory, until there is too little.
+        let mut most = least;
+        let error = loop {
+            numbers -= numbers / 3;
+            match by_adjoint(numbers) {
+                Ok((found, recomputed)) => {
+                    assert_eq!(printed(found), printed(back));
+                    most = most.max(recomputed);
+                }
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("memory") && most > least, "{error}, {least}, {most}");
     }};
 }
 

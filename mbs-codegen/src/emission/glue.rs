@@ -282,7 +282,11 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("rates", &of.rates),
                 ("accelerations", &of.accelerations),
             ];
-            vec![("parameter_places", named("ParameterPlaces", &fields))]
+            let mut methods = vec![("parameter_places", named("ParameterPlaces", &fields))];
+            if derivatives.product_columns > 0 {
+                methods.push(("product_places", (two, pair(&derivatives.products))));
+            }
+            methods
         }
         "ObjectiveDerivatives" => vec![("objective_places", (two, pair(&derivatives.objectives)))],
         "JointSensitivities" => {

@@ -188,7 +188,7 @@ fn next_stop(program: &Program) -> TokenStream {
 /// Objectives and their gradient.
 fn gradient(program: &Program, len: &TokenStream) -> TokenStream {
     let structs = [named::derivatives(program), named::gradient(program)].map(|named| named.definition);
-    let by = (program.events.names.is_empty()).then(|| gradient_by(program));
+    let by = gradient_by(program);
     quote! {
         #(#structs)*
 
@@ -219,7 +219,7 @@ fn gradient(program: &Program, len: &TokenStream) -> TokenStream {
     }
 }
 
-/// The gradient by the method of the caller or of the file. Adjoints of generated modules do not see events.
+/// The gradient by the method of the caller or of the file.
 fn gradient_by(program: &Program) -> TokenStream {
     let method = match program.simulation.gradient {
         GradientMethod::Direct => quote!(Direct),

@@ -222,6 +222,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             Group::Rhs | Group::Costate | Group::VelocityCostate | Group::AccelerationCostate => {
                 unknowns + rows
             }
+            Group::TableCostate => self.structure.derivatives.table_values,
             Group::Parameters => self.parameters,
             Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }

@@ -218,6 +218,10 @@ pub struct DerivativePlaces {
     pub parameters: ParameterPlaces,
     /// Columns up to which transposed products are bundles of their own.
     pub product_columns: usize,
+    /// Parameters that transposed products have derivatives by, of Newton's equations and of the projections: (0, parameter).
+    pub products: [Vec<(u32, u32)>; 2],
+    /// Values of the tables of parameters that transposed products read.
+    pub table_values: usize,
     /// Of integrands and terminal terms by (z, zd, zdd, λ, parameters).
     pub objectives: [Vec<(u32, u32)>; 2],
     /// In joint form.
@@ -593,6 +597,7 @@ impl Program {
                 self.coordinates.len()
             }
             Size::tangent_product => 0,
+            Size::table_values => self.structure.derivatives.table_values,
             Size::n_events => self.events.names.len(),
             Size::n_conditions => self.events.conditions.len(),
             Size::n_settings => self.events.inputs.len(),

@@ -56,10 +56,16 @@ impl Equations<'_, '_, '_> {
             self.specify(BundleKind::Linearise, vec![newton])?,
             self.specify(BundleKind::LineariseProjections, vec![projections])?,
         ];
-        if let Some(TransposedProducts { newton, acceleration, projection }) = products {
+        if let Some(TransposedProducts { mut newton, acceleration, mut projection, table, .. }) = products {
+            for (which, rho) in [&mut newton[2], &mut projection[1]].into_iter().enumerate() {
+                let Sparse { places, entries } = sparse_rows(self.g, &[std::mem::take(rho)]);
+                self.structure.derivatives.products[which] = places;
+                *rho = entries;
+            }
             all.push(self.specify(BundleKind::NewtonProduct, newton.to_vec())?);
             all.push(self.specify(BundleKind::AccelerationProduct, vec![acceleration])?);
             all.push(self.specify(BundleKind::ProjectionProduct, projection.to_vec())?);
+            all.push(self.specify(BundleKind::TableProduct, vec![table])?);
         }
         if self.tangent_product {
             let form = self.coordinate_form.as_ref().ok_or(ProgramError::Singular)?;
@@ -101,6 +107,7 @@ impl Equations<'_, '_, '_> {
             Products::Always => TransposedProducts::MOST,
         };
         self.structure.derivatives.product_columns = columns;
+        self.structure.derivatives.table_values = if columns > 0 { products.table_values } else { 0 };
         (columns > 0).then_some(products)
     }
 

@@ -256,14 +256,49 @@ fn products(checks: &mut Checks, point: &Point<f64>) {
     };
     let model = &checks.model;
     let mut w = vec![0.0; dims.workspace];
-    let [mut z, mut zd, mut rho] = [nq, nq, p].map(|len| vec![0.0; len]);
-    let (mut acceleration_zd, mut both_z, mut both_rho) = (zd.clone(), z.clone(), rho.clone());
+    let sizes = dims.sensitivity;
+    let [mut z, mut zd, mut rho] = [nq, nq, sizes.newton_parameters].map(|len| vec![0.0; len]);
+    let (mut acceleration_zd, mut both_z) = (zd.clone(), z.clone());
+    let mut both_rho = vec![0.0; sizes.projection_parameters];
+    let reads = |count: usize| [vec![0.0; count], vec![0.0; count]];
+    let ([mut read, mut places], [mut both_read, mut both_places]) =
+        (reads(sizes.newton_reads), reads(sizes.projection_reads));
     let at = point.motion();
-    if model.newton_product(at, &point.lambda, &y, &mut w, &mut z, &mut zd, &mut rho).is_err()
-        || model.acceleration_product(at, &ydd, &mut w, &mut acceleration_zd).is_err()
-        || model.projection_product(at, impulses, &yd, &ydd, &mut w, &mut both_z, &mut both_rho).is_err()
-    {
+    let (lambda, w_now) = (&point.lambda, &mut w);
+    let newton =
+        model.newton_product(at, lambda, &y, w_now, &mut z, &mut zd, &mut rho, &mut read, &mut places);
+    let (both_now, read_now, places_now) = (&mut both_rho, &mut both_read, &mut both_places);
+    let projected = model.projection_product(
+        at,
+        impulses,
+        &yd,
+        &ydd,
+        &mut w,
+        &mut both_z,
+        both_now,
+        read_now,
+        places_now,
+    );
+    let accelerated = model.acceleration_product(at, &ydd, &mut w, &mut acceleration_zd);
+    if newton.is_err() || projected.is_err() || accelerated.is_err() {
         return checks.unreadable("newton_product");
+    }
+    // What is read from tables goes on to the parameters.
+    let [of_newton, of_both] = model.product_places().map(|places| places.to_vec());
+    for (rho, parameters, read, places) in
+        [(&mut rho, &of_newton, &read, &places), (&mut both_rho, &of_both, &both_read, &both_places)]
+    {
+        let (mut table, mut more) = (vec![0.0; sizes.table_values], vec![0.0; p]);
+        for (&place, &weight) in places.iter().zip(read) {
+            table[place as usize] += weight;
+        }
+        if model.table_product(&table, &mut w, &mut more).is_err() {
+            return checks.unreadable("table_product");
+        }
+        for (&(_, parameter), &weight) in parameters.iter().zip(rho.iter()) {
+            more[parameter as usize] += weight;
+        }
+        *rho = more;
     }
     let sum = |y: &[f64], values: &[Complex64]| {
         y.iter().zip(values).fold(Complex64::ZERO, |sum, (&y, &x)| sum + Complex64::new(y, 0.0) * x)

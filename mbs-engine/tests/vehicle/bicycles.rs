@@ -277,22 +277,60 @@ fn the_bicycle_by_its_steering_torque() {
     text = text.replacen("sensitivity: [steer, drive]", "sensitivity: [torque]", 1);
     text = text.replacen("parameters:\n  knots:", "parameters:\n  share: 0\n  knots:", 1);
     let (h, end) = if super::long_runs() { (2e-3, 10.0) } else { (1e-2, 2.0) };
-    let (_, [direct, adjoint], history) = both(&text, "double_turn", h, end);
+    along_signals(&text, ("double_turn", "psi"), 1e-4, h, end, |signal| {
+        text.replacen("double_turn: {}", &format!("double_turn: {{inputs: {{torque: {signal}}}}}"), 1)
+    });
+}
+
+/// The way of the rack at every step as unknowns: a servo holds it there, in place of the constraint that moves it.
+#[test]
+fn the_buggy_by_the_way_of_its_rack() {
+    let mut text = text("buggy");
+    let [begin, end] =
+        ["\nconstraints:\n", "\nobjectives:\n"].map(|key| text.find(key).expect("a section") + 1);
+    let law = text[begin..end].split_once(">-\n").expect("a law").1.trim().to_owned();
+    let servo = format!(
+        "inputs: {{way: {{default: 0}}}}\n\nforces:\n  servo: {{type: joint_force, coordinate: rack_guide, value: \"1e6*({law} + way - rack_guide.displacement) - 1e4*rack_guide.displacement_rate\"}}\n\n"
+    );
+    text.replace_range(begin..end, &servo);
+    text = text.replacen("sensitivity: [k_f, c_f, k_r, c_r, m_c]", "sensitivity: [way]", 1);
+    text = text.replacen("parameters:\n", "parameters:\n  share: 0\n", 1);
+    let (h, end) = if super::long_runs() { (2.5e-3, 12.0) } else { (1e-2, 2.6) };
+    along_signals(&text, ("double_lane_change", "psi_b"), 1e-4, h, end, |signal| {
+        let case = "  double_lane_change:\n";
+        text.replacen(case, &format!("{case}    inputs: {{way: {signal}}}\n"), 1)
+    });
+}
+
+/// Derivatives by the only input at every step, summed with random signals, against differences of runs with these signals times `share`, which
+/// `with_signal` puts into the model; `size` is that of the differences.
+fn along_signals(
+    text: &str,
+    (case, objective): (&str, &str),
+    size: f64,
+    h: f64,
+    end: f64,
+    with_signal: impl Fn(&str) -> String,
+) {
+    let (model, [direct, adjoint], history) = both(text, case, h, end);
+    let i = super::objective(&model, objective);
     let history = history.expect("an input among what it is differentiated by");
     assert_eq!(history.times.len(), (end / h).round() as usize + 1);
-    let sum: f64 = history.of(0, 0).sum();
-    assert!((sum - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
-    assert!((direct.of_objective(0)[0] - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
+    let parts = |weight: &dyn Fn(f64) -> f64| {
+        let parts = history.of(i, 0).zip(&history.times).map(|(d, t)| d * weight(*t));
+        parts.fold((0.0, 0.0), |(sum, size), part: f64| (sum + part, size + part.abs()))
+    };
+    let (sum, whole) = parts(&|_| 1.0);
+    assert!((sum - adjoint.of_objective(i)[0]).abs() < 1e-9 * whole);
+    assert!((direct.of_objective(i)[0] - adjoint.of_objective(i)[0]).abs() < 1e-9 * whole);
     let mut random = Random::new(17);
     for _ in 0..3 {
         let [rate, phase] = [random.uniform(0.5, 12.0), random.uniform(0.0, 6.0)];
-        let signal = format!("double_turn: {{inputs: {{torque: \"share*sin({rate}*t + {phase})\"}}}}");
-        let moved = text.replacen("double_turn: {}", &signal, 1);
-        let parts = history.of(0, 0).zip(&history.times).map(|(d, t)| d * (rate * t + phase).sin());
-        let (along, size) = parts.fold((0.0, 0.0), |(sum, size), part: f64| (sum + part, size + part.abs()));
-        let expected = differences(&mut load(&moved, Some("double_turn")), "psi", "share", 1e-4, h, end);
-        println!("by {} torques along a signal: {along:.9e} and {expected:.9e}", history.times.len());
-        assert!((along - expected).abs() < 1e-6 * size);
+        let moved = with_signal(&format!("\"share*sin({rate}*t + {phase})\""));
+        let (along, whole) = parts(&|t| (rate * t + phase).sin());
+        let expected = differences(&mut load(&moved, Some(case)), objective, "share", size, h, end);
+        println!("by {} values along a signal: {along:.9e} and {expected:.9e}", history.times.len());
+        assert!((along - expected).abs() < 1e-6 * whole);
     }
 }
 

@@ -25,10 +25,12 @@
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
 
-use super::checkpoints::{Before, Reversible, Schedule, behind_list, sweep};
+use super::checkpoints::{Before, Reversible, Schedule, Swept, behind_list, sweep};
 use super::continuous::Slopes;
 use super::items::{Around, End, Item, Times, add_outer};
-use super::{Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights};
+use super::{
+    Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights, gradient_by_product, gradient_len,
+};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, normalised};
 use crate::inputs::{Held, Inputs, Stop};
@@ -41,10 +43,9 @@ use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
-    Completion, Correction, Gradient, JointDerivatives, JointDynamics, JointObjectiveDerivatives,
-    JointSensitivities, JointValues, Linear, ObjectiveValues, StageTangent, TransposedProduct, Weighed,
-    joint_objective_rows, load_choice, redundancy_len, refuse_first_order_states,
-    refuse_redundant_multipliers, save_choice, transpose_derivatives,
+    Completion, Correction, JointDynamics, JointObjectiveDerivatives, JointSensitivities, JointValues,
+    Linear, ObjectiveValues, StageTangent, TransposedProduct, Weighed, joint_objective_rows, load_choice,
+    redundancy_len, refuse_first_order_states, refuse_redundant_multipliers, save_choice,
 };
 use crate::system::{At, Dims, Quantity};
 
@@ -67,7 +68,8 @@ pub trait AdjointIntegrator {
     /// Integrates `y` = \[z, v\] from start to end of the span and takes the weights back; weights of states have a row for each entry of y.
     /// `y` is that at the end afterwards. After an error, or where the observer breaks, the products are meaningless.
     ///
-    /// With step control the memory also holds times and sizes of all steps, and the first run only finds them.
+    /// With step control the memory also holds times and sizes of all steps. The run keeps its states there, too; where they do not fit, it is made
+    /// once more.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
     fn run<D, I, O>(
         &self,
@@ -89,8 +91,7 @@ pub trait AdjointIntegrator {
     /// Length of the scratch of [`AdjointIntegrator::gradient`], at least.
     fn gradient_scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
         let dims = system.dims();
-        let columns = dims.n_objectives;
-        (columns + dims.state() + dims.sensitivity.parameters) * columns + self.scratch_len(system, columns)
+        gradient_len(&dims, dims.state()) + self.scratch_len(system, dims.n_objectives)
     }
 
     /// The objectives and their gradient, see [`Gradient`]: the product with each objective alone, and what the start depends on.
@@ -115,37 +116,9 @@ pub trait AdjointIntegrator {
         O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
     {
         let dims = system.dims();
-        let (columns, p) = (dims.n_objectives, dims.sensitivity.parameters);
-        let lengths = [
-            ("gradient", Gradient::<D::S>::len(&dims), gradient.len()),
-            ("start", JointDerivatives::<D::S>::len(&dims), start.len()),
-        ];
-        if let Some((what, expected, found)) = lengths.into_iter().find(|(_, a, b)| a != b) {
-            return Err(StepError::Length { what, expected, found });
-        }
-        let mut pieces = Pieces::of(scratch, self.gradient_scratch_len(system));
-        let weights = pieces.next(columns * columns)?;
-        let bar = pieces.next(dims.state() * columns)?;
-        let rho = pieces.next(p * columns)?;
-        weights.fill(D::S::ZERO);
-        for weight in weights.iter_mut().step_by(columns + 1) {
-            *weight = D::S::ONE;
-        }
-        let (objectives, derivatives) =
-            cut_mut("gradient", gradient, columns).map_err(|error| error.in_step(span.start.real(), 0.0))?;
-        let product = VectorJacobian {
-            columns,
-            objective_weights: weights,
-            end_weights: &[],
-            objectives,
-            start: bar,
-            rho,
-        };
-        let statistics = self.run(system, inputs, y, span, product, memory, pieces.rest(), observe)?;
-        // ψ_ρ = ρ̄ᵀ + ȳᵀ y_ρ
-        transpose_derivatives(p, columns, start, bar, rho, derivatives);
-        check_weights(1, span.end, D::S::ZERO, derivatives)?;
-        Ok(statistics)
+        gradient_by_product(&dims, dims.state(), span.end, start, gradient, scratch, |product, scratch| {
+            self.run(system, inputs, y, span, product, memory, scratch, observe)
+        })
     }
 }
 
@@ -223,8 +196,8 @@ impl<T: Controlled> AdjointIntegrator for Adjoint<Adaptive<T>> {
         refuse_first_order_states(system)?;
         let dims = system.dims();
         check_state(&dims, y)?;
-        // The sizes of the steps.
-        let (statistics, steps) = {
+        // The sizes of the steps, and the states between them if they fit.
+        let (statistics, steps, kept) = {
             let mut pieces =
                 Pieces::of(&mut *scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
             let n = dims.state() + if self.0.objectives { dims.n_objectives } else { 0 };
@@ -240,23 +213,30 @@ impl<T: Controlled> AdjointIntegrator for Adjoint<Adaptive<T>> {
                 field.integrands = pieces.next(dims.sensitivity.joint_integrands)?;
             }
             let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, moving);
-            let mut sizes = Sizes { list: &mut *memory, steps: 0, observe: &mut observe };
+            let mut sizes =
+                Sizes { system, memory: &mut *memory, steps: 0, keeps: true, observe: &mut observe };
+            sizes.keep(y);
             let statistics = drive(&mut run, &mut Limits::new(&self.0, span)?, &mut sizes)?;
-            (statistics, sizes.steps)
+            (statistics, sizes.steps, sizes.keeps)
         };
         let n = dims.state() + dims.n_choice;
         if statistics.stopped {
             let schedule = Schedule::new(0, n, n, usize::MAX)?;
             return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
         }
-        let (list, memory) = behind_list(memory, 2 * steps, steps, n, n)?;
+        let (list, memory) = match kept {
+            true => memory.split_at_mut_checked(2 * steps).ok_or(Sizes::<D, O>::TOO_LITTLE)?,
+            false => behind_list(memory, 2 * steps, steps, n, n)?,
+        };
         let times = Listed { start: span.start, steps, list };
         let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
         load_choice(system, pieces.next(dims.n_choice)?);
         let way = Way::<T, _, _, _, _>::new(system, inputs, times, product, None, &mut pieces, observe)?;
-        let mut found = way.run(y, memory)?;
+        let mut found = if kept { way.run_kept(y, memory)? } else { way.run(y, memory)? };
+        if !kept {
+            found.recomputed += steps;
+        }
         // What the first run took, rejected steps included.
-        found.recomputed += steps;
         found.run = Statistics { stopped: found.run.stopped, ..statistics };
         Ok(found)
     }
@@ -285,24 +265,60 @@ impl<S: Scalar> Times<S> for Listed<'_, S> {
     }
 }
 
-/// Keeps times and sizes of steps.
-struct Sizes<'a, S, O> {
-    list: &'a mut [S],
+/// Keeps times and sizes of steps at the beginning of the memory, and states from its end on, the first one last, for as long as they fit.
+struct Sizes<'a, D: JointDynamics, O> {
+    system: &'a D,
+    memory: &'a mut [D::S],
     steps: usize,
+    /// Whether all states have been kept.
+    keeps: bool,
     observe: &'a mut O,
 }
 
-impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W> for Sizes<'_, W::S, O> {
+impl<D: JointDynamics, O> Sizes<'_, D, O> {
+    const TOO_LITTLE: StepError = StepError::Length { what: "memory", expected: 0, found: 0 };
+
+    /// Keeps the state after the steps so far, and the choice of independent coordinates.
+    fn keep(&mut self, y: &[D::S]) {
+        let dims = self.system.dims();
+        let len = dims.state() + dims.n_choice;
+        let place =
+            kept_place(self.memory.len(), len, self.steps).filter(|place| place.start >= 2 * self.steps);
+        match place.filter(|_| self.keeps).and_then(|place| self.memory.get_mut(place)) {
+            Some(state) => {
+                let (first, choice) = state.split_at_mut(dims.state().min(len));
+                copy(first, y);
+                save_choice(self.system, choice);
+            }
+            None => self.keeps = false,
+        }
+    }
+}
+
+/// Where the state after this many steps is kept in a memory of this length.
+fn kept_place(memory: usize, len: usize, number: usize) -> Option<Range<usize>> {
+    let end = memory.checked_sub(number.checked_mul(len)?)?;
+    Some(end.checked_sub(len)?..end)
+}
+
+impl<D, W, O> Hooks<W> for Sizes<'_, D, O>
+where
+    D: JointDynamics,
+    W: ExplicitRun<S = D::S>,
+    O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+{
     fn node(&mut self, run: &mut W, step: &Taken<W::S>, _: bool) -> Result<Next, StepError> {
         if step.h == W::S::ZERO {
             return Ok(Next::Continue);
         }
         // Where the memory is too small the run goes on, so that its error can say how much it needs.
-        if let Some(place) = self.list.get_mut(2 * self.steps..2 * self.steps + 2) {
+        if let Some(place) = self.memory.get_mut(2 * self.steps..2 * self.steps + 2) {
+            // What stands there may be a state.
             copy(place, &[step.end, step.h]);
         }
         self.steps += 1;
         let (field, y) = run.parts();
+        self.keep(y);
         let Dims { nq, nv, .. } = field.dims();
         let fail = |error: EvalError| error.in_step(step.t.real(), step.h.real());
         let (z, rest) = cut("y", y, nq).map_err(fail)?;
@@ -688,13 +704,8 @@ where
 
     pub(crate) fn run(mut self, y: &mut [D::S], memory: &mut [D::S]) -> Result<AdjointStatistics, StepError> {
         let (n, t) = (self.moving.len(), self.times.time(0));
-        check_state(&self.dims, y)?;
         let schedule = Schedule::new(self.times.steps(), n, n, memory.len())?;
-        self.statistics.t = t.real();
-        let system = self.field.system;
-        let u = self.field.inputs.at_node(t);
-        let at = At::of_state(&self.dims, t, y, u).map_err(|error| error.in_step(t.real(), 0.0))?;
-        refuse_redundant_multipliers(system, at, self.spare, self.field.w)?;
+        self.check_start(y)?;
         let (moving, end) = (core::mem::take(&mut self.moving), core::mem::take(&mut self.end));
         copy(moving, y);
         let (_, kept) =
@@ -705,7 +716,55 @@ where
             self.terminals(end)?;
         }
         let swept = sweep(&schedule, &mut self, moving, end, memory)?;
-        let mut statistics = self.statistics;
+        self.finish(y, end, swept, schedule)
+    }
+
+    /// The same where all states have been kept at the end of the memory: nothing is made again.
+    fn run_kept(mut self, y: &mut [D::S], memory: &mut [D::S]) -> Result<AdjointStatistics, StepError> {
+        let (n, steps, found) = (self.moving.len(), self.times.steps(), memory.len());
+        let schedule = Schedule::new(steps, n, n, usize::MAX)?;
+        self.check_start(y)?;
+        let kept = |number: usize| {
+            kept_place(found, n, number).and_then(|place| memory.get(place)).ok_or(StepError::Length {
+                what: "memory",
+                expected: (steps + 1) * n,
+                found,
+            })
+        };
+        let end = core::mem::take(&mut self.end);
+        copy(end, kept(steps)?);
+        self.terminals(end)?;
+        let mut swept = Swept { stopped: steps > 0 && self.pass(steps)?.is_break(), ..Swept::default() };
+        for number in (1..=steps).rev() {
+            if swept.stopped {
+                break;
+            }
+            let moving = core::mem::take(&mut self.moving);
+            copy(moving, kept(number - 1)?);
+            swept.stopped = self.reverse(number, moving, Before::State(&mut []))?.is_break();
+            self.moving = moving;
+        }
+        self.finish(y, end, swept, schedule)
+    }
+
+    fn check_start(&mut self, y: &[D::S]) -> Result<(), StepError> {
+        let t = self.times.time(0);
+        check_state(&self.dims, y)?;
+        self.statistics.t = t.real();
+        let u = self.field.inputs.at_node(t);
+        let at = At::of_state(&self.dims, t, y, u).map_err(|error| error.in_step(t.real(), 0.0))?;
+        refuse_redundant_multipliers(self.field.system, at, self.spare, self.field.w)
+    }
+
+    /// Leaves the last state in `y`, and the weights of the first one.
+    fn finish(
+        mut self,
+        y: &mut [D::S],
+        end: &[D::S],
+        swept: Swept,
+        schedule: Schedule,
+    ) -> Result<AdjointStatistics, StepError> {
+        let (t, mut statistics) = (self.times.time(0), self.statistics);
         statistics.stopped = swept.stopped;
         if !swept.stopped {
             if let Some(kept) = end.get(self.dims.state()..) {

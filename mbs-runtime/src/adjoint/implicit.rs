@@ -8,7 +8,7 @@ use core::ops::ControlFlow;
 
 use super::checkpoints::{Before, Reversible, Schedule, sweep};
 use super::items::{Around, End, Item, Times, add_outer};
-use super::{Adjoint, AdjointStatistics, VectorJacobian, check_weights};
+use super::{Adjoint, AdjointStatistics, VectorJacobian, check_weights, gradient_by_product, gradient_len};
 use crate::constrained::Motion;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{
@@ -22,8 +22,8 @@ use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::run::size_transposed;
 use crate::sensitivity::{
-    DifferentiableStep, Gradient, ObjectiveDerivatives, ObjectiveValues, Sensitivities, StateDerivatives,
-    Weighed, linearised_len, max_columns, objective_rows, state_rows, transpose_derivatives,
+    DifferentiableStep, ObjectiveDerivatives, ObjectiveValues, ParameterWeights, Sensitivities,
+    StateDerivatives, Weighed, linearised_len, max_columns, objective_rows, state_rows, take,
 };
 use crate::system::{At, Dims};
 
@@ -61,7 +61,8 @@ pub enum AdjointNode<'a, S> {
         /// Weights of the state at this node: the derivative of what is weighted by it. As [`StateDerivatives`] with the run's columns.
         state: &'a [S],
         /// Weights of the parameters and inputs as this node alone has them: by the step that ends here and by the integrand; under explicit
-        /// integrators by the step that begins here. For an input that is its weight by the value u(t_k), but for `step`.
+        /// integrators by the step that begins here. For an input that is its weight by the value u(t_k), but for `step`. What parameters weigh
+        /// through tables and splines may be missing: it is added at the end of the way back.
         rho: &'a [S],
         /// The part of `rho` of the step that ends here; empty under explicit integrators. For an input that is held at its value at the
         /// start of a step ([`Hold::Zero`](crate::Hold::Zero)) that is its weight by u(t_k−1).
@@ -86,9 +87,10 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         let step = self.0.method.scratch_len(dims);
         let linearised = linearised_len(dims);
         let most = if step > linearised { step } else { linearised };
-        let weights = 2 * state_rows(dims) + 2 * dims.sensitivity.parameters;
+        let weights = 2 * state_rows(dims) + 2 * dims.sensitivity.parameters + dims.sensitivity.table_values;
         let lists = dims.sensitivity.integrands + dims.sensitivity.terminals;
-        2 * State::<f64>::len(dims) + dims.nu + weights * columns + lists + most
+        let own = dims.nu + weights * columns + dims.sensitivity.table_values + lists;
+        2 * State::<f64>::len(dims) + own + most
     }
 
     /// Integrates the [`State`] from start to end of the span and takes the weights back. `state` is that at the end afterwards. After an
@@ -140,45 +142,15 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         O: FnMut(AdjointNode<'_, M::S>) -> ControlFlow<()>,
     {
         let dims = system.dims();
-        let (columns, p) = (dims.n_objectives, dims.sensitivity.parameters);
-        let (expected, found) = (Gradient::<M::S>::len(&dims), gradient.len());
-        if expected != found {
-            return Err(StepError::Length { what: "gradient", expected, found });
-        }
-        let (expected, found) = (StateDerivatives::<M::S>::len(&dims), start.len());
-        if expected != found {
-            return Err(StepError::Length { what: "start", expected, found });
-        }
-        let mut pieces = Pieces::of(scratch, self.gradient_scratch_len(&dims));
-        let weights = pieces.next(columns * columns)?;
-        let bar = pieces.next(state_rows(&dims) * columns)?;
-        let rho = pieces.next(p * columns)?;
-        weights.fill(M::S::ZERO);
-        for weight in weights.iter_mut().step_by(columns + 1) {
-            *weight = M::S::ONE;
-        }
-        let (objectives, derivatives) =
-            cut_mut("gradient", gradient, columns).map_err(|error| error.in_step(span.start.real(), 0.0))?;
-        let product = VectorJacobian {
-            columns,
-            objective_weights: weights,
-            end_weights: &[],
-            objectives,
-            start: bar,
-            rho,
-        };
-        let statistics = self.run(system, inputs, state, span, product, memory, pieces.rest(), observe)?;
-        // ψ_ρ = ρ̄ᵀ + x̄ᵀ x_ρ
-        transpose_derivatives(p, columns, start, bar, rho, derivatives);
-        check_weights(1, span.end, M::S::ZERO, derivatives)?;
-        Ok(statistics)
+        let rows = state_rows(&dims);
+        gradient_by_product(&dims, rows, span.end, start, gradient, scratch, |product, scratch| {
+            self.run(system, inputs, state, span, product, memory, scratch, observe)
+        })
     }
 
     /// Length of the scratch of [`Adjoint::gradient`], at least.
     pub fn gradient_scratch_len(&self, dims: &Dims) -> usize {
-        let columns = dims.n_objectives;
-        let own = (columns + state_rows(dims) + dims.sensitivity.parameters) * columns;
-        own + self.scratch_len(dims, columns)
+        gradient_len(dims, state_rows(dims)) + self.scratch_len(dims, dims.n_objectives)
     }
 }
 
@@ -244,13 +216,15 @@ where
         now: pieces.next(dims.sensitivity.parameters * columns)?,
         stepped: pieces.next(dims.sensitivity.parameters * columns)?,
         rho,
+        table: pieces.next(dims.sensitivity.table_values * columns)?,
+        column: pieces.next(dims.sensitivity.table_values)?,
         values: pieces.next(dims.sensitivity.integrands + dims.sensitivity.terminals)?,
         statistics: Statistics { t: t.real(), ..Statistics::default() },
         observe,
         aside,
         scratch: pieces.rest(),
     };
-    for part in [&mut *way.objectives, way.bar, way.now, way.stepped, way.rho] {
+    for part in [&mut *way.objectives, way.bar, way.now, way.stepped, way.rho, way.table] {
         part.fill(M::S::ZERO);
     }
     copy(way.bar, end_weights);
@@ -272,6 +246,7 @@ where
     if !swept.stopped {
         way.stepped.fill(M::S::ZERO);
         statistics.stopped = way.pass(0)?.is_break();
+        way.add_tables()?;
     }
     copy(start, way.bar);
     Ok(AdjointStatistics { run: statistics, recomputed: swept.recomputed, schedule })
@@ -340,6 +315,9 @@ struct Way<'a, T, M: Sensitivities, I, P, O> {
     now: &'a mut [M::S],
     stepped: &'a mut [M::S],
     rho: &'a mut [M::S],
+    /// Weights of all values of tables of parameters, and a column of them.
+    table: &'a mut [M::S],
+    column: &'a mut [M::S],
     values: &'a mut [M::S],
     statistics: Statistics,
     observe: O,
@@ -422,6 +400,26 @@ where
         add_scaled(self.rho, M::S::ONE, self.now);
         self.now.fill(M::S::ZERO);
         Ok(flow)
+    }
+
+    /// ρ̄ takes what the whole run weighs the values s of tables: s_ρᵀ s̄.
+    fn add_tables(&mut self) -> Result<(), StepError> {
+        if self.table.is_empty() {
+            return Ok(());
+        }
+        let (columns, t) = (self.columns, self.time(0));
+        for k in 0..columns {
+            take(self.column, self.table, k, columns);
+            let (by_rho, _) = cut_mut("rho", self.stepped, self.dims.sensitivity.parameters)
+                .map_err(|error| error.in_step(t.real(), 0.0))?;
+            self.system
+                .table_product(self.column, self.scratch, by_rho)
+                .map_err(|error| error.in_step(t.real(), 0.0))?;
+            for (to, &more) in self.rho.iter_mut().skip(k).step_by(columns).zip(by_rho.iter()) {
+                *to += more;
+            }
+        }
+        Ok(())
     }
 
     /// After a step.
@@ -514,7 +512,8 @@ where
             let (columns, weighs) = (self.columns, lambda.iter().any(|&weight| weight != M::S::ZERO));
             let mut linearised =
                 self.method.linearise_transposed(columns, weighs, self.system, record, self.scratch)?;
-            linearised.add_transposed_of(record, self.columns, self.bar, self.next, self.stepped)?;
+            let weights = ParameterWeights { rho: self.stepped, table: self.table };
+            linearised.add_transposed_of(record, columns, self.bar, self.next, weights)?;
         }
         add_scaled(self.now, M::S::ONE, self.stepped);
         let flow = self.pass(number)?;

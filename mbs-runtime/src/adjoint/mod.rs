@@ -36,7 +36,9 @@ pub use crate::sensitivity::JacobianVector;
 use crate::error::StepError;
 use crate::integrator::Statistics;
 use crate::linear::all_finite;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
+use crate::sensitivity::{Gradient, transpose_derivatives};
 use crate::system::{Dims, Quantity};
 
 /// The adjoint of a run: that of [`Fixed`](crate::Fixed).
@@ -78,6 +80,52 @@ impl<S> VectorJacobian<'_, S> {
             None => Ok(()),
         }
     }
+}
+
+/// Numbers of [`gradient_by_product`], beside the scratch of the product; a state has `rows`.
+pub(crate) const fn gradient_len(dims: &Dims, rows: usize) -> usize {
+    (dims.n_objectives + rows + dims.sensitivity.parameters) * dims.n_objectives
+}
+
+/// The objectives and their gradient, see [`Gradient`]: the product with each objective alone, and what the start depends on. `start`: its
+/// derivatives, a row for each of the state's `rows`. `run` takes a product back, with what is left of the scratch.
+pub(crate) fn gradient_by_product<S: Scalar>(
+    dims: &Dims,
+    rows: usize,
+    end: S,
+    start: &[S],
+    gradient: &mut [S],
+    scratch: &mut [S],
+    run: impl FnOnce(VectorJacobian<'_, S>, &mut [S]) -> Result<AdjointStatistics, StepError>,
+) -> Result<AdjointStatistics, StepError> {
+    let (columns, p) = (dims.n_objectives, dims.sensitivity.parameters);
+    let lengths = [("gradient", Gradient::<S>::len(dims), gradient.len()), ("start", rows * p, start.len())];
+    if let Some((what, expected, found)) = lengths.into_iter().find(|(_, a, b)| a != b) {
+        return Err(StepError::Length { what, expected, found });
+    }
+    let mut pieces = Pieces::of(scratch, gradient_len(dims, rows));
+    let weights = pieces.next(columns * columns)?;
+    let bar = pieces.next(rows * columns)?;
+    let rho = pieces.next(p * columns)?;
+    weights.fill(S::ZERO);
+    for weight in weights.iter_mut().step_by(columns + 1) {
+        *weight = S::ONE;
+    }
+    let (objectives, derivatives) =
+        cut_mut("gradient", gradient, columns).map_err(|error| error.in_step(end.real(), 0.0))?;
+    let product = VectorJacobian {
+        columns,
+        objective_weights: weights,
+        end_weights: &[],
+        objectives,
+        start: &mut *bar,
+        rho: &mut *rho,
+    };
+    let statistics = run(product, pieces.rest())?;
+    // ψ_ρ = ρ̄ᵀ + x̄ᵀ x_ρ
+    transpose_derivatives(p, columns, start, bar, rho, derivatives);
+    check_weights(1, end, S::ZERO, derivatives)?;
+    Ok(statistics)
 }
 
 /// What an adjoint run took.

@@ -15,7 +15,10 @@ use super::{EventDerivatives, Events, Occurrence, WithEvents};
 use crate::adjoint::checkpoints::behind_list;
 use crate::adjoint::explicit::{Plain, Way, around_len, plain_len, way_len};
 use crate::adjoint::items::{Around, Log, Logged};
-use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, VectorJacobian};
+use crate::adjoint::{
+    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, VectorJacobian, gradient_by_product,
+    gradient_len,
+};
 use crate::error::StepError;
 use crate::inputs::Inputs;
 use crate::integrator::{
@@ -57,6 +60,43 @@ pub trait AdjointEventIntegrator: AdjointIntegrator {
         <D as WithEvents>::Model: EventDerivatives,
         I: Inputs<D::S>,
         O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>;
+
+    /// Length of the scratch of [`AdjointEventIntegrator::gradient_with_events`], at least.
+    fn gradient_event_scratch_len<D>(&self, system: &D) -> usize
+    where
+        D: JointDynamics + WithEvents,
+        <D as WithEvents>::Model: EventDerivatives,
+    {
+        let dims = system.dims();
+        gradient_len(&dims, dims.state()) + self.event_scratch_len(system, dims.n_objectives)
+    }
+
+    /// [`AdjointIntegrator::gradient`] for a model with events.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    fn gradient_with_events<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        start: &[D::S],
+        span: &Span<D::S>,
+        gradient: &mut [D::S],
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics + WithEvents,
+        <D as JointDynamics>::Model: JointObjectiveDerivatives,
+        <D as WithEvents>::Model: EventDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+    {
+        let dims = system.dims();
+        gradient_by_product(&dims, dims.state(), span.end, start, gradient, scratch, |product, scratch| {
+            self.run_with_events(system, inputs, y, span, product, memory, scratch, observe)
+        })
+    }
 }
 
 /// Length of the scratch, for a first run whose state has `n` values.

@@ -14,7 +14,9 @@ use super::{EventDerivatives, Occurrence};
 use crate::adjoint::checkpoints::behind_list;
 use crate::adjoint::implicit::{Aside, check_run, go_back, item_lens};
 use crate::adjoint::items::{Around, Log, Logged, Times};
-use crate::adjoint::{Adjoint, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
+use crate::adjoint::{
+    Adjoint, AdjointNode, AdjointStatistics, Schedule, VectorJacobian, gradient_by_product, gradient_len,
+};
 use crate::constrained::Constrained;
 use crate::error::StepError;
 use crate::formulation::run::ImplicitRun;
@@ -136,5 +138,37 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         found.recomputed += statistics.steps;
         found.run = Statistics { stopped: found.run.stopped || statistics.stopped, ..statistics };
         Ok(found)
+    }
+
+    /// Length of the scratch of [`Adjoint::gradient_implicit_with_events`], at least.
+    pub fn gradient_implicit_event_scratch_len<M: EventDerivatives>(&self, system: &M) -> usize {
+        let dims = system.dims();
+        gradient_len(&dims, state_rows(&dims)) + self.implicit_event_scratch_len(system, dims.n_objectives)
+    }
+
+    /// [`Adjoint::gradient`] for a model with events.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    pub fn gradient_implicit_with_events<M, I, O>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        start: &[M::S],
+        span: &Span<M::S>,
+        gradient: &mut [M::S],
+        memory: &mut [M::S],
+        scratch: &mut [M::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        M: Sensitivities + ObjectiveDerivatives + EventDerivatives,
+        I: Inputs<M::S>,
+        O: FnMut(AdjointNode<'_, M::S>) -> ControlFlow<()>,
+    {
+        let dims = system.dims();
+        let rows = state_rows(&dims);
+        gradient_by_product(&dims, rows, span.end, start, gradient, scratch, |product, scratch| {
+            self.run_implicit_with_events(system, inputs, state, span, product, memory, scratch, observe)
+        })
     }
 }

@@ -78,6 +78,11 @@ pub trait Sensitivities: Constrained {
     /// Places of the derivatives by ρ.
     fn parameter_places(&self) -> ParameterPlaces<'_>;
 
+    /// Parameters that [`Sensitivities::newton_product`] and [`Sensitivities::projection_product`] have derivatives by: (0, parameter).
+    fn product_places(&self) -> [Places<'_>; 2] {
+        [&[], &[]]
+    }
+
     /// Writes the first list.
     fn linearise(
         &self,
@@ -99,7 +104,10 @@ pub trait Sensitivities: Constrained {
     /// Writes the derivatives of yᵀ (r; Φ; Ψ) by z, zd and ρ: Jᵀ y by reverse accumulation, without J. `y`: a weight for each coordinate and
     /// row.
     ///
-    /// The three products are there where [`SensitivityDims::product_columns`] is not zero; a system that has the lists alone leaves them out.
+    /// `rho` has values at the [`Sensitivities::product_places`]. Values that are read from tables of parameters count as variables of their own: `read` gets the derivatives by them, `places` where they
+    /// stand among the values of all tables, and `rho` has no part of them. [`Sensitivities::table_product`] takes sums of them to ρ.
+    ///
+    /// The products are there where [`SensitivityDims::product_columns`] is not zero; a system that has the lists alone leaves them out.
     #[allow(clippy::too_many_arguments, reason = "what a product reads and writes")]
     fn newton_product(
         &self,
@@ -110,8 +118,10 @@ pub trait Sensitivities: Constrained {
         z: &mut [Self::S],
         zd: &mut [Self::S],
         rho: &mut [Self::S],
+        read: &mut [Self::S],
+        places: &mut [Self::S],
     ) -> Result<(), EvalError> {
-        let _ = (at, lambda, y, w, z, zd, rho);
+        let _ = (at, lambda, y, w, z, zd, rho, read, places);
         Err(EvalError::Absent { bundle: "newton_product" })
     }
 
@@ -127,7 +137,7 @@ pub trait Sensitivities: Constrained {
         Err(EvalError::Absent { bundle: "acceleration_product" })
     }
 
-    /// Writes the derivatives of ydᵀ (M d + Bᵀσ; Φd; Ψ) + yddᵀ (M e + Bᵀκ; Φdd; Ψd) by z and ρ.
+    /// Writes the derivatives of ydᵀ (M d + Bᵀσ; Φd; Ψ) + yddᵀ (M e + Bᵀκ; Φdd; Ψd) by z and ρ; tables as in [`Sensitivities::newton_product`].
     #[allow(clippy::too_many_arguments, reason = "what a product reads and writes")]
     fn projection_product(
         &self,
@@ -138,8 +148,10 @@ pub trait Sensitivities: Constrained {
         w: &mut [Self::S],
         z: &mut [Self::S],
         rho: &mut [Self::S],
+        read: &mut [Self::S],
+        places: &mut [Self::S],
     ) -> Result<(), EvalError> {
-        let _ = (at, impulses, yd, ydd, w, z, rho);
+        let _ = (at, impulses, yd, ydd, w, z, rho, read, places);
         Err(EvalError::Absent { bundle: "projection_product" })
     }
 
@@ -163,6 +175,12 @@ pub trait Sensitivities: Constrained {
     ) -> Result<(), EvalError> {
         let _ = (at, lambda, weights, impulses, yd, ydd, w, z, zd, zdd, multipliers, rho);
         Err(EvalError::Absent { bundle: "tangent_product" })
+    }
+
+    /// Writes the derivatives of yᵀ s by ρ, with the values s of all tables of parameters.
+    fn table_product(&self, y: &[Self::S], w: &mut [Self::S], rho: &mut [Self::S]) -> Result<(), EvalError> {
+        let _ = (y, w, rho);
+        Err(EvalError::Absent { bundle: "table_product" })
     }
 }
 

@@ -62,6 +62,7 @@ pub use joint_state::JointDerivatives;
 pub(crate) use joint_state::refuse_first_order_states;
 pub use objectives::Gradient;
 pub(crate) use objectives::{Along, Weighed, transpose_derivatives};
+pub(crate) use products::{ParameterWeights, take};
 pub(crate) use redundancy::{
     len as redundancy_len, objective_rows as joint_objective_rows, refuse_redundant_multipliers,
 };

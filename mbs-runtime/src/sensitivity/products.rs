@@ -11,21 +11,27 @@
 //! where both projections share one sweep. Matrices are those of `newton` and `projection` at the accepted instant.
 
 use super::columns::add_product;
-use super::derivatives::{Impulses, Sensitivities};
+use super::derivatives::{Impulses, Places, Sensitivities};
 use super::stages::Stage;
 use super::state::StateDerivatives;
 use super::step::{Enforcement, LinearisedStep, write_compliance};
 use crate::error::{EvalError, StepError};
 use crate::formulation::Record;
 use crate::linear::blocks::{Blocks, BlocksMut};
-use crate::linear::copy;
+use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
 /// Length of a column of all that products read and write.
 pub(super) const fn column_len(dims: &Dims) -> usize {
-    2 * (dims.nq + dims.rows()) + 2 * dims.nq + dims.sensitivity.parameters
+    2 * (dims.nq + dims.rows()) + 2 * dims.nq + dims.sensitivity.parameters + 2 * reads(dims)
+}
+
+/// Values that a product reads from tables, at most.
+const fn reads(dims: &Dims) -> usize {
+    let (newton, projection) = (dims.sensitivity.newton_reads, dims.sensitivity.projection_reads);
+    if newton > projection { newton } else { projection }
 }
 
 /// A column of what products read and write.
@@ -35,6 +41,8 @@ struct Column<'c, S> {
     z: &'c mut [S],
     zd: &'c mut [S],
     rho: &'c mut [S],
+    read: &'c mut [S],
+    places: &'c mut [S],
 }
 
 impl<'c, S: Scalar> Column<'c, S> {
@@ -47,12 +55,51 @@ impl<'c, S: Scalar> Column<'c, S> {
             z: pieces.next(dims.nq)?,
             zd: pieces.next(dims.nq)?,
             rho: pieces.next(dims.sensitivity.parameters)?,
+            read: pieces.next(reads(dims))?,
+            places: pieces.next(reads(dims))?,
         })
     }
 }
 
+/// Weights on the way back beside those of states: of parameters, and of the values of tables, which are summed over a run.
+pub(crate) struct ParameterWeights<'r, S> {
+    pub(crate) rho: &'r mut [S],
+    pub(crate) table: &'r mut [S],
+}
+
+impl<S: Scalar> ParameterWeights<'_, S> {
+    /// Minus the weights of column k that a product has found.
+    fn subtract(
+        &mut self,
+        parameters: Places<'_>,
+        rho: &[S],
+        [read, places]: [&[S]; 2],
+        k: usize,
+        columns: usize,
+    ) {
+        for (&(_, parameter), &weight) in parameters.iter().zip(rho) {
+            if let Some(to) = self.rho.get_mut(parameter as usize * columns + k) {
+                *to -= weight;
+            }
+        }
+        for (place, &weight) in places.iter().zip(read) {
+            if let Some(to) = self.table.get_mut(place.real() as usize * columns + k) {
+                *to -= weight;
+            }
+        }
+    }
+}
+
+/// As many values as a result has.
+fn first<S>(x: &mut [S], len: usize) -> &mut [S] {
+    x.get_mut(..len).unwrap_or_default()
+}
+
 /// to = column k of `from`.
-fn take<S: Scalar>(to: &mut [S], from: &[S], k: usize, columns: usize) {
+pub(crate) fn take<S: Scalar>(to: &mut [S], from: &[S], k: usize, columns: usize) {
+    if columns == 1 {
+        return copy(to, from);
+    }
     for (to, &from) in to.iter_mut().zip(from.iter().skip(k).step_by(columns.max(1))) {
         *to = from;
     }
@@ -60,6 +107,9 @@ fn take<S: Scalar>(to: &mut [S], from: &[S], k: usize, columns: usize) {
 
 /// Column k of `to` minus x.
 fn subtract<S: Scalar>(to: &mut [S], x: &[S], k: usize, columns: usize) {
+    if columns == 1 {
+        return add_scaled(to, -S::ONE, x);
+    }
     for (to, &x) in to.iter_mut().skip(k).step_by(columns.max(1)).zip(x) {
         *to -= x;
     }
@@ -103,8 +153,10 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         record: &Record<'_, M::S>,
         columns: usize,
         bar: &mut StateDerivatives<'_, M::S>,
-        rho: &mut [M::S],
+        weights: &mut ParameterWeights<'_, M::S>,
     ) -> Result<(), StepError> {
+        let sizes = self.system.dims().sensitivity;
+        let [newton, projection] = self.system.product_places();
         let (failure, n) = (self.failure, self.equations() * columns);
         let fail = |error| failure.of(error);
         if self.projected() {
@@ -129,24 +181,32 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                 acceleration_multipliers: kappa,
             };
             for k in 0..columns {
-                let Column { y, ydd, z, rho: by_rho, .. } = Column::of(&self.system.dims(), self.column)?;
+                let column = Column::of(&self.system.dims(), self.column)?;
+                let Column { y, ydd, z, rho, read, places, .. } = column;
+                let [read, places] = [read, places].map(|x| first(x, sizes.projection_reads));
+                let rho = first(rho, sizes.projection_parameters);
                 take(y, cut("x", self.x, n).map_err(fail)?.0, k, columns);
                 take(ydd, cut("costates", self.costates, n).map_err(fail)?.0, k, columns);
                 let at = record.projected();
-                self.system.projection_product(at, impulses, y, ydd, self.w, z, by_rho).map_err(fail)?;
+                self.system
+                    .projection_product(at, impulses, y, ydd, self.w, z, rho, read, places)
+                    .map_err(fail)?;
                 subtract(bar.z, z, k, columns);
-                subtract(rho, by_rho, k, columns);
+                weights.subtract(projection, rho, [read, places], k, columns);
             }
         }
         self.solve_transposed(Stage::Newton, columns, bar)?;
         for k in 0..columns {
-            let Column { y, z, zd, rho: by_rho, .. } = Column::of(&self.system.dims(), self.column)?;
+            let column = Column::of(&self.system.dims(), self.column)?;
+            let Column { y, z, zd, rho, read, places, .. } = column;
+            let [read, places] = [read, places].map(|x| first(x, sizes.newton_reads));
+            let rho = first(rho, sizes.newton_parameters);
             take(y, cut("x", self.x, n).map_err(fail)?.0, k, columns);
             let (at, lambda) = (record.motion(), &*record.lambda_star);
-            self.system.newton_product(at, lambda, y, self.w, z, zd, by_rho).map_err(fail)?;
+            self.system.newton_product(at, lambda, y, self.w, z, zd, rho, read, places).map_err(fail)?;
             subtract(bar.z, z, k, columns);
             subtract(bar.zd, zd, k, columns);
-            subtract(rho, by_rho, k, columns);
+            weights.subtract(newton, rho, [read, places], k, columns);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::blocks::TransposedProduct;
 use super::columns::zero_inactive_rows;
 use super::derivatives::Sensitivities;
 use super::forward::{check_columns, failed, scale_rows};
+use super::products::ParameterWeights;
 use super::stages::Stage;
 use super::state::{Parts, StateDerivatives};
 use super::step::LinearisedStep;
@@ -42,7 +43,8 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             return Err(StepError::NotDifferentiable { what });
         }
         let bar = core::mem::take(&mut self.bar);
-        let reversed = self.reverse(None, columns, end, bar, start, rho);
+        let weights = ParameterWeights { rho, table: &mut [] };
+        let reversed = self.reverse(None, columns, end, bar, start, weights);
         self.bar = bar;
         reversed
     }
@@ -54,11 +56,11 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         columns: usize,
         end: &[M::S],
         start: &mut [M::S],
-        rho: &mut [M::S],
+        weights: ParameterWeights<'_, M::S>,
     ) -> Result<(), StepError> {
         let record = Record::of(&self.system.dims(), record)?;
         let bar = core::mem::take(&mut self.bar);
-        let reversed = self.reverse(Some(&record), columns, end, bar, start, rho);
+        let reversed = self.reverse(Some(&record), columns, end, bar, start, weights);
         self.bar = bar;
         reversed
     }
@@ -70,8 +72,9 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         end: &[M::S],
         bar: &mut [M::S],
         start: &mut [M::S],
-        rho: &mut [M::S],
+        mut weights: ParameterWeights<'_, M::S>,
     ) -> Result<(), StepError> {
+        let rho = &mut *weights.rho;
         let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
         check_columns(&dims, columns, rho.len())?;
@@ -87,7 +90,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             self.least_norm_transposed(columns, &mut bar, rho).map_err(fail)?;
         }
         match record.filter(|_| self.products) {
-            Some(record) => self.reverse_by_products(record, columns, &mut bar, rho)?,
+            Some(record) => self.reverse_by_products(record, columns, &mut bar, &mut weights)?,
             None => {
                 if self.projected() {
                     self.stage_transposed(Stage::Accelerations, columns, &mut bar, rho)?;

@@ -9,7 +9,7 @@ use core::ops::ControlFlow;
 use super::either::Either;
 use super::gradient::{
     DifferentiableExplicit, DifferentiableMethod, assembled_start_len, gradient_in, memory_len, named,
-    start_assembled, start_tree,
+    start_assembled, start_implicit, start_tree,
 };
 use super::method::{ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, larger};
 use super::{Array, Cause, Differentiable, Error, Settings, Setup, Signals};
@@ -20,8 +20,6 @@ use crate::formulation::{Assembly, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Controlled, Fixed, Rk4, Trapezoidal};
 use crate::named::Memory;
-use crate::pieces::Pieces;
-use crate::scalar::Scalar;
 use crate::sensitivity::{
     DifferentiableStep, JointDerivatives, JointObjectiveDerivatives, JointSensitivities,
     ObjectiveDerivatives, Sensitivities, StartDerivatives, StateDerivatives, Stiff,
@@ -156,10 +154,8 @@ where
     T::Steps: DifferentiableStep,
 {
     fn own_len(&self, model: &M) -> usize {
-        let dims = model.dims();
         let run = Adjoint(Fixed { method: self.steps(), h: 0.0 });
-        let scratch = larger(Assembly::differentiated_scratch_len(&dims), run.gradient_scratch_len(&dims));
-        State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims) + scratch
+        implicit_len(model, run.gradient_scratch_len(&model.dims()))
     }
 
     fn schedule(
@@ -180,15 +176,9 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<AdjointStatistics, StepError> {
-        let (dims, own) = (model.dims(), self.own_len(model));
+        let own = self.own_len(model);
         let (first, memory) = split(memory, own)?;
-        let mut pieces = Pieces::of(first, own);
-        let state = pieces.next(State::<f64>::len(&dims))?;
-        let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        let begin = M::S::from_f64(settings.begin);
-        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
-        self.settle(settings.step, State::of(&dims, state)?.scale);
+        let (state, derivatives, scratch) = start_implicit(&mut self, model, inputs, settings, own, first)?;
         let run = Adjoint(Fixed { method: self.steps(), h: settings.step });
         run.gradient(model, inputs, state, derivatives, &settings.span(), values, memory, scratch, unseen)
     }
@@ -259,15 +249,22 @@ where
 /// Lengths do not depend on settings.
 pub(super) const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
 
+/// Length of a state, its derivatives and what an implicit run needs.
+pub(super) fn implicit_len<M: System>(model: &M, run: usize) -> usize {
+    let dims = model.dims();
+    let scratch = larger(Assembly::differentiated_scratch_len(&dims), run);
+    State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims) + scratch
+}
+
 /// Length of y, its derivatives and what a run from a start of an open tree needs.
-fn tree_len<M: System>(model: &M, run: usize) -> usize {
+pub(super) fn tree_len<M: System>(model: &M, run: usize) -> usize {
     let dims = model.dims();
     let start = dims.sensitivity.start + dims.workspace;
     dims.state() + JointDerivatives::<f64>::len(&dims) + larger(start, run)
 }
 
 /// The same from an assembled start.
-fn assembled_len<M: System>(model: &M, run: usize) -> usize {
+pub(super) fn assembled_len<M: System>(model: &M, run: usize) -> usize {
     let dims = model.dims();
     dims.state() + JointDerivatives::<f64>::len(&dims) + larger(assembled_start_len(&dims), run)
 }

@@ -17,15 +17,17 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
 use super::Settings;
+use super::adjoint::{ANY, AdjointMethod, assembled_len, implicit_len, split, tree_len, unseen};
 use super::clock::{Clock, Target};
 use super::gradient::{
-    DifferentiableExplicit, DifferentiableMethod, GradientMemory, start_assembled, start_tree,
+    DifferentiableExplicit, DifferentiableMethod, GradientMemory, start_assembled, start_implicit, start_tree,
 };
 use super::independent::{self, Independent};
 use super::method::{
     Explicit, ImplicitMethod, Method, Node, Projected, StiffProjected, StiffTree, Tree, Work, larger,
     projected,
 };
+use crate::adjoint::{Adjoint, AdjointStatistics, Schedule};
 use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection, ConstraintRows};
 use crate::error::{EvalError, EventFailure, StepError};
 use crate::events::explicit::ExplicitDriver;
@@ -33,7 +35,10 @@ use crate::events::implicit::ImplicitDriver;
 use crate::events::jump;
 use crate::events::latches::Latched;
 use crate::events::locate::{Located, Resumed, Unseen};
-use crate::events::{DifferentiableEventIntegrator, EventDerivatives, Events, Occurrence, Sight, WithEvents};
+use crate::events::{
+    AdjointEventIntegrator, DifferentiableEventIntegrator, EventDerivatives, Events, Occurrence, Sight,
+    WithEvents,
+};
 use crate::formulation::run::ImplicitRun;
 use crate::formulation::{Assembly, MatrixR, OnConstraints, State};
 use crate::inputs::Inputs;
@@ -630,9 +635,8 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let len = GradientMemory::projected_len(&model.dims());
-        let (y, derivatives, scratch) =
-            start_assembled(&mut self.method, model, inputs, settings, len, memory)?;
+        let (len, method) = (GradientMemory::projected_len(&model.dims()), &mut self.method);
+        let (y, derivatives, scratch) = start_assembled(method, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.method.dynamics(model));
         let run = self.method.integrator.differentiated(settings);
         run_explicit(run, &system, inputs, settings, y, derivatives, scratch, values)
@@ -715,18 +719,234 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::implicit_len(&dims));
-        let state = pieces.next(State::<f64>::len(&dims))?;
-        let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        let begin = M::S::from_f64(settings.begin);
-        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
-        self.method.settle(settings.step, State::of(&dims, state)?.scale);
+        let (len, method) = (GradientMemory::implicit_len(&model.dims()), &mut self.method);
+        let (state, derivatives, scratch) = start_implicit(method, model, inputs, settings, len, memory)?;
         let run = Differentiated(Fixed { method: self.method.steps(), h: settings.step });
         let unseen = |_: Sight<'_, crate::formulation::Node<'_, M::S>, M::S>| ControlFlow::Continue(());
         let span = settings.span();
         run.run_implicit_with_events(model, inputs, state, derivatives, &span, values, scratch, unseen)?;
         Ok(())
+    }
+}
+
+/// An explicit integrator whose runs past events have an adjoint.
+pub trait AdjointEventExplicit: DifferentiableEventExplicit {
+    /// The adjoint of a run with these settings.
+    fn backward(self, settings: &Settings) -> impl AdjointEventIntegrator;
+}
+
+impl AdjointEventExplicit for Rk4 {
+    fn backward(self, settings: &Settings) -> impl AdjointEventIntegrator {
+        Adjoint(Fixed { method: self, h: settings.step })
+    }
+}
+
+impl<T: Controlled> AdjointEventExplicit for Adaptive<T>
+where
+    Adaptive<T>: DifferentiableExplicit,
+{
+    fn backward(self, _: &Settings) -> impl AdjointEventIntegrator {
+        Adjoint(self)
+    }
+}
+
+/// The number of steps between events is not known before a run.
+macro_rules! not_scheduled {
+    () => {
+        fn schedule(&self, _: &M, _: &Settings, _: usize) -> Result<Option<Schedule>, StepError> {
+            Ok(None)
+        }
+    };
+}
+
+impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<Tree<T>, E>
+where
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+{
+    not_scheduled!();
+
+    fn own_len(&self, model: &M) -> usize {
+        tree_len(model, self.method.0.backward(&ANY).gradient_event_scratch_len(model))
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let own = self.own_len(model);
+        let (first, memory) = split(memory, own)?;
+        let (y, derivatives, scratch) = start_tree(model, own, first)?;
+        let (run, span) = (self.method.0.backward(settings), settings.span());
+        run.gradient_with_events(model, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+    }
+}
+
+impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<Projected<T>, E>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+    M: ConstrainedDynamics + ConstraintCorrection,
+{
+    not_scheduled!();
+
+    fn own_len(&self, model: &M) -> usize {
+        let (run, system) =
+            (self.method.integrator.backward(&ANY), OnConstraints(self.method.dynamics(model)));
+        assembled_len(model, run.gradient_event_scratch_len(&system))
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let own = self.own_len(model);
+        let (first, memory) = split(memory, own)?;
+        let (y, derivatives, scratch) =
+            start_assembled(&mut self.method, model, inputs, settings, own, first)?;
+        let (run, span) = (self.method.integrator.backward(settings), settings.span());
+        let system = &OnConstraints(self.method.dynamics(model));
+        run.gradient_with_events(system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+    }
+}
+
+impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<StiffTree<T>, E>
+where
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+{
+    not_scheduled!();
+
+    fn own_len(&self, model: &M) -> usize {
+        tree_len(model, self.method.0.backward(&ANY).gradient_event_scratch_len(&Stiff(model)))
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let own = self.own_len(model);
+        let (first, memory) = split(memory, own)?;
+        let (y, derivatives, scratch) = start_tree(model, own, first)?;
+        let (run, span) = (self.method.0.backward(settings), settings.span());
+        run.gradient_with_events(
+            &Stiff(model),
+            inputs,
+            y,
+            derivatives,
+            &span,
+            values,
+            memory,
+            scratch,
+            unseen,
+        )
+    }
+}
+
+impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<StiffProjected<T>, E>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+    M: ConstrainedDynamics + ConstraintCorrection,
+{
+    not_scheduled!();
+
+    fn own_len(&self, model: &M) -> usize {
+        let (run, system) =
+            (self.method.0.integrator.backward(&ANY), OnConstraints(self.method.0.dynamics(model)));
+        assembled_len(model, run.gradient_event_scratch_len(&Stiff(&system)))
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let own = self.own_len(model);
+        let (first, memory) = split(memory, own)?;
+        let (y, derivatives, scratch) =
+            start_assembled(&mut self.method.0, model, inputs, settings, own, first)?;
+        let (run, span) = (self.method.0.integrator.backward(settings), settings.span());
+        let system = &Stiff(&OnConstraints(self.method.0.dynamics(model)));
+        run.gradient_with_events(system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+    }
+}
+
+impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<Independent<T>, E>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+    M: ConstrainedDynamics + ConstraintRows,
+{
+    not_scheduled!();
+
+    fn own_len(&self, model: &M) -> usize {
+        let system = MatrixR::new(model, &mut []);
+        independent::own_len(model, self.method.0.backward(&ANY).gradient_event_scratch_len(&system))
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let own = self.own_len(model);
+        let (first, memory) = split(memory, own)?;
+        let ([y, choice, derivatives], scratch) = independent::begin(model, inputs, settings, own, first)?;
+        let (run, span) = (self.method.0.backward(settings), settings.span());
+        let system = &MatrixR::new(model, choice);
+        run.gradient_with_events(system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+    }
+}
+
+impl<M, T: ImplicitMethod, E: EventName> AdjointMethod<M> for Eventful<T, E>
+where
+    M: Sensitivities + ObjectiveDerivatives + StartDerivatives + EventDerivatives,
+    T::Steps: DifferentiableStep,
+{
+    not_scheduled!();
+
+    fn own_len(&self, model: &M) -> usize {
+        let run = Adjoint(Fixed { method: self.method.steps(), h: 0.0 });
+        implicit_len(model, run.gradient_implicit_event_scratch_len(model))
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let own = self.own_len(model);
+        let (first, memory) = split(memory, own)?;
+        let (state, derivatives, scratch) =
+            start_implicit(&mut self.method, model, inputs, settings, own, first)?;
+        let (run, span) = (Adjoint(Fixed { method: self.method.steps(), h: settings.step }), settings.span());
+        run.gradient_implicit_with_events(
+            model,
+            inputs,
+            state,
+            derivatives,
+            &span,
+            values,
+            memory,
+            scratch,
+            unseen,
+        )
     }
 }

@@ -189,14 +189,8 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::implicit_len(&dims));
-        let state = pieces.next(State::<f64>::len(&dims))?;
-        let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        let begin = M::S::from_f64(settings.begin);
-        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
-        self.settle(settings.step, State::of(&dims, state)?.scale);
+        let len = GradientMemory::implicit_len(&model.dims());
+        let (state, derivatives, scratch) = start_implicit(&mut self, model, inputs, settings, len, memory)?;
         let run = Differentiated(Fixed { method: self.steps(), h: settings.step });
         let unseen = |_: crate::formulation::Node<'_, M::S>| ControlFlow::Continue(());
         run.run(model, inputs, state, derivatives, &settings.span(), values, scratch, unseen)?;
@@ -287,8 +281,31 @@ where
     }
 }
 
-/// y and its derivatives at the start, and scratch.
+/// A state, or y, and its derivatives at the start, and scratch.
 type Begun<'a, S> = (&'a mut [S], &'a mut [S], &'a mut [S]);
+
+/// The start of an implicit run in memory of this length; fixes the numbers of the method that depend on it.
+pub(super) fn start_implicit<'a, M, T: ImplicitMethod, I: Inputs<M::S>>(
+    method: &mut T,
+    model: &M,
+    inputs: &mut I,
+    settings: &Settings,
+    len: usize,
+    memory: &'a mut [M::S],
+) -> Result<Begun<'a, M::S>, StepError>
+where
+    M: Sensitivities + StartDerivatives,
+{
+    let dims = model.dims();
+    let mut pieces = Pieces::of(memory, len);
+    let state = pieces.next(State::<f64>::len(&dims))?;
+    let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+    let scratch = pieces.rest();
+    let begin = M::S::from_f64(settings.begin);
+    Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
+    method.settle(settings.step, State::of(&dims, state)?.scale);
+    Ok((state, derivatives, scratch))
+}
 
 /// The start of an open tree in memory of this length.
 pub(super) fn start_tree<'a, M: StartDerivatives>(

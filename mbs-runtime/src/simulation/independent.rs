@@ -63,6 +63,13 @@ where
     Ok(([y, choice, derivatives], scratch))
 }
 
+/// Length of an adjoint's own memory beside records and states; `run`: that of its run.
+pub(super) fn own_len<M: System>(model: &M, run: usize) -> usize {
+    let dims = model.dims();
+    let state = dims.state() + choice_len(&dims) + JointDerivatives::<f64>::len(&dims);
+    state + larger(assembled_start_len(&dims), run)
+}
+
 /// Steps, gradients and adjoints of a method; `$system` is what it steps, and the lengths are those of its memory.
 macro_rules! in_independent_coordinates {
     (
@@ -166,11 +173,8 @@ macro_rules! in_independent_coordinates {
             M: ConstrainedDynamics + ConstraintRows,
         {
             fn own_len(&self, model: &M) -> usize {
-                let dims = model.dims();
                 let $dynamics = &MatrixR::new(model, &mut []);
-                let run = self.0.backward(&ANY).gradient_scratch_len($system);
-                let state = dims.state() + choice_len(&dims) + JointDerivatives::<f64>::len(&dims);
-                state + larger(assembled_start_len(&dims), run)
+                own_len(model, self.0.backward(&ANY).gradient_scratch_len($system))
             }
 
             fn schedule(
@@ -191,15 +195,9 @@ macro_rules! in_independent_coordinates {
                 memory: &mut [M::S],
                 values: &mut [M::S],
             ) -> Result<AdjointStatistics, StepError> {
-                let (dims, own) = (model.dims(), self.own_len(model));
+                let own = self.own_len(model);
                 let (first, memory) = split(memory, own)?;
-                let mut pieces = Pieces::of(first, own);
-                let y = pieces.next(dims.state())?;
-                let choice = pieces.next(choice_len(&dims))?;
-                let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-                let scratch = pieces.rest();
-                assembled_start(model, inputs, settings, y, derivatives, scratch, |_| ())?;
-                choice.fill(M::S::ZERO);
+                let ([y, choice, derivatives], scratch) = begin(model, inputs, settings, own, first)?;
                 let (run, $dynamics) = (self.0.backward(settings), &MatrixR::new(model, choice));
                 run.gradient($system, inputs, y, derivatives, &settings.span(), values, memory, scratch, unseen)
             }

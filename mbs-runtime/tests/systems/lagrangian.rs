@@ -135,8 +135,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
             joint_factors: 2 * Self::JOINT * Self::JOINT + Self::JOINT,
             joint_integrands: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
             joint_terminals: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
-            product_columns: 0,
-            tangent_product: 0,
+            ..SensitivityDims::ZERO
         }
     };
     pub(crate) const DIMS: Dims = Dims {

@@ -175,13 +175,24 @@ fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str,
     all.push(("joint_terminal_derivatives", values));
     if s.product_columns > 0 {
         let out = |n: usize| vec![f64::NAN; n];
-        let (mut by_z, mut by_zd, mut rho) = (out(d.nq), out(d.nq), out(s.parameters));
-        model.newton_product(at, lambda, rhs, &mut w, &mut by_z, &mut by_zd, &mut rho).expect("lengths");
-        all.push(("newton_product", [&by_z[..], &by_zd, &rho].concat()));
+        let (mut by_z, mut by_zd, mut rho) = (out(d.nq), out(d.nq), out(s.newton_parameters));
+        let [mut read, mut places] = [out(s.newton_reads), out(s.newton_reads)];
+        model
+            .newton_product(at, lambda, rhs, &mut w, &mut by_z, &mut by_zd, &mut rho, &mut read, &mut places)
+            .expect("lengths");
+        all.push(("newton_product", [&by_z[..], &by_zd, &rho, &read, &places].concat()));
         model.acceleration_product(at, rhs, &mut w, &mut by_zd).expect("lengths");
         all.push(("acceleration_product", by_zd));
-        model.projection_product(at, impulses, rhs, rhs, &mut w, &mut by_z, &mut rho).expect("lengths");
-        all.push(("projection_product", [by_z, rho].concat()));
+        let [mut read, mut places] = [out(s.projection_reads), out(s.projection_reads)];
+        let mut rho = out(s.projection_parameters);
+        model
+            .projection_product(at, impulses, rhs, rhs, &mut w, &mut by_z, &mut rho, &mut read, &mut places)
+            .expect("lengths");
+        all.push(("projection_product", [by_z, rho, read, places].concat()));
+        let mut rho = out(s.parameters);
+        let y: Vec<f64> = (0..s.table_values).map(|i| (i % 7) as f64 - 3.0).collect();
+        model.table_product(&y, &mut w, &mut rho).expect("lengths");
+        all.push(("table_product", rho));
     }
     all
 }
@@ -272,7 +283,9 @@ fn interpret(
             .with(Group::Costate, &given.rhs)
             .with(Group::VelocityCostate, &given.rhs)
             .with(Group::AccelerationCostate, &given.rhs);
-        let names = ["newton_product", "acceleration_product", "projection_product"];
+        let names = ["newton_product", "acceleration_product", "projection_product", "table_product"];
+        let y: Vec<f64> = (0..d.sensitivity.table_values).map(|i| (i % 7) as f64 - 3.0).collect();
+        let weighed = weighed.with(Group::TableCostate, &y);
         all.extend(names.map(|name| named(name, &weighed)));
     }
     all
