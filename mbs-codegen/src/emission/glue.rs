@@ -282,7 +282,10 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("rates", &of.rates),
                 ("accelerations", &of.accelerations),
             ];
-            vec![("parameter_places", named("ParameterPlaces", &fields))]
+            let fused = program.kinds.contains(&BundleKind::DifferentiateStep);
+            let fused = fused.then(|| ("fuses_derivatives", (quote!(bool), quote!(true))));
+            let places = [("parameter_places", named("ParameterPlaces", &fields))];
+            places.into_iter().chain(fused).collect()
         }
         "ObjectiveDerivatives" => vec![("objective_places", (two, pair(&derivatives.objectives)))],
         "JointSensitivities" => {
@@ -292,7 +295,10 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
             vec![("joint_places", named("JointPlaces", &fields))]
         }
         "JointObjectiveDerivatives" => {
-            vec![("joint_objective_places", (two, pair(&derivatives.joint_objectives)))]
+            let fused = program.kinds.contains(&BundleKind::DifferentiateRate);
+            let fused = fused.then(|| ("fuses_rates", (quote!(bool), quote!(true))));
+            let places = [("joint_objective_places", (two, pair(&derivatives.joint_objectives)))];
+            places.into_iter().chain(fused).collect()
         }
         "Events" => vec![("event_table", (quote!(rt::EventTable<'_>), event_table(program)))],
         "EventDerivatives" => vec![

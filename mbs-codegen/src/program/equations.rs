@@ -219,6 +219,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             Group::Rhs | Group::Costate | Group::VelocityCostate | Group::AccelerationCostate => {
                 unknowns + rows
             }
+            Group::PositionColumns | Group::VelocityColumns => unknowns * self.seeds.len(),
             Group::Parameters => self.parameters,
             Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }
