@@ -85,6 +85,11 @@ groups! {
     AccelerationCostate "ydd" r"y_{\ddot z}" "weights of the projection of accelerations";
     /// Weights of all values of tables that depend on parameters alone, on the way back of an adjoint.
     TableCostate "yt" r"y_s" "weights of the values of tables";
+    /// Derivatives of positions by what a model is differentiated by, a column for each: of an implicit step with its acceleration held, or of
+    /// an explicit stage along the tangent.
+    PositionColumns "p_rho" r"p_\rho" "derivatives of positions, a column for each parameter";
+    /// The same of velocities.
+    VelocityColumns "q_rho" r"q_\rho" "derivatives of velocities, a column for each parameter";
     /// Impulses of the conditions that an event sets on velocities.
     EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).

@@ -130,6 +130,12 @@ impl Selection {
             Selection::Unconstrained => matches!(entry.exists, Exists::Unconstrained),
             Selection::Cheaper => matches!(entry.exists, Exists::Cheaper),
             Selection::Of(_) if matches!(entry.exists, Exists::Cheaper | Exists::Tangent) => false,
+            // Nobody asks for those that do the work of others.
+            Selection::Of(_)
+                if matches!(entry.exists, Exists::Fused) && !matches!(entry.family, Family::FusedSteps) =>
+            {
+                false
+            }
             Selection::Of(families) => {
                 let mut k = 0;
                 while k < families.len() && families[k] as u8 != entry.family as u8 {

@@ -239,7 +239,7 @@ macro_rules! bundles {
                 } }
         }
         trait Sensitivities in Sensitivities {
-            places { parameter_places: ParameterPlaces<'_>, product_places: [Places<'_>; 2] }
+            places { parameter_places: ParameterPlaces<'_>, product_places: [Places<'_>; 2], fuses_derivatives: bool }
             /// Derivatives of the residual and the constraints.
             Linearise = linearise(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
                 -> slices(values: [newton] "M, C, K, Φ_z, A, Ψ_z, and the derivatives of r, Φ, Ψ by the parameters")
@@ -272,6 +272,24 @@ macro_rules! bundles {
                     rates: places.rates.len(), "Φd_ρ, Ψ_ρ";
                     accelerations: places.accelerations.len(), "Φdd_ρ, Ψd_ρ";
                 } }
+            // After the lists, which it has in it.
+            /// The derivative of a step with both projections: lists, factors, and solutions for all parameters at once.
+            DifferentiateStep = differentiate_step(
+                    at: Motion, lambda: Lambda, impulses: Impulses, weights: Weights, compliance: Compliance,
+                    p_rho: PositionColumns, q_rho: VelocityColumns
+                )
+                reads [Time Z Zd Zdd U Lambda Weights Compliance VelocityImpulse VelocityMultipliers AccelerationImpulse
+                    AccelerationMultipliers PositionColumns VelocityColumns]
+                -> slices(
+                    z_rho: [nq parameters] "of z",
+                    zd_rho: [nq parameters] "of zd",
+                    zdd_rho: [nq parameters] "of zdd",
+                    lambda_rho: [rows parameters] "of λ",
+                    delta_rho: [nq parameters] "of zdd before its projection",
+                    left: [2 unknowns] "residuals of Newton's system and of the first projection's, columns added up",
+                    sizes: [2 unknowns] "sizes of what they sum",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
             /// Transposed product with the derivatives of residual and constraints: those of yᵀ (r; Φ; Ψ).
             NewtonProduct = newton_product(at: Motion, lambda: Lambda, y: Costate) reads [Time Z Zd Zdd U Lambda Costate]
                 -> slices(
@@ -355,11 +373,25 @@ macro_rules! bundles {
                 { pivots: None, exists: Always, cost: [], sections: none }
         }
         trait JointObjectiveDerivatives in JointSensitivities {
-            places { joint_objective_places: [Places<'_>; 2] }
+            places { joint_objective_places: [Places<'_>; 2], fuses_rates: bool }
             /// Integrands of the objectives and their derivatives, in joint form.
             JointIntegrandDerivatives = joint_integrand_derivatives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
                 -> slices(values: [joint_integrands] "values, then derivatives by motion, multipliers and parameters")
                 { pivots: None, exists: Always, cost: [4 link], sections: like IntegrandDerivatives }
+            /// Accelerations, integrands, and the derivatives of both for all parameters at once.
+            DifferentiateRate = differentiate_rate(
+                    at: At, stabilisation: Stabilisation, p_rho: PositionColumns, q_rho: VelocityColumns
+                )
+                reads [Time Z V U Stabilisation PositionColumns VelocityColumns]
+                -> slices(
+                    zd: [nq] "time derivatives of the coordinates",
+                    vd: [nv] "accelerations",
+                    lambda: [joint_rows] "multipliers",
+                    vd_rho: [nv parameters] "derivatives of the accelerations",
+                    integrands: [n_objectives] "integrands of the objectives",
+                    integrands_rho: [n_objectives parameters] "their derivatives",
+                )
+                { pivots: Joint, exists: Fused, cost: [], sections: none }
             /// Terminal terms of the objectives and their derivatives, in joint form.
             JointTerminalDerivatives = joint_terminal_derivatives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
                 -> slices(values: [joint_terminals] "values, then derivatives by motion, multipliers and parameters")

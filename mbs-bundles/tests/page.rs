@@ -68,6 +68,7 @@ fn results(entry: &Entry) -> String {
     let exists = match entry.exists {
         Exists::Always => "",
         Exists::Unconstrained => ". Not for models with constraints",
+        Exists::Fused if entry.family != Family::FusedSteps => ". Only for small models with few parameters",
         Exists::Events | Exists::Fused => "",
         Exists::Tangent => ". Only for projections with the matrix of the tangent",
         Exists::Cheaper => ". Only where it takes fewer operations than products with the lists",

@@ -39,7 +39,8 @@ impl Builder {
         self
     }
 
-    /// Implicit steps of small models are made of few bundles that share what they compute: fewer instructions, other roundings.
+    /// Steps of small models, and their derivatives, are made of few bundles that share what they compute: fewer instructions, more text, other
+    /// roundings than those of `mbs`.
     pub fn fused_steps(mut self) -> Builder {
         self.request.options.fused_steps = true;
         self

@@ -301,6 +301,14 @@ mod places {
         program.bundle(BundleKind::NewtonStep.name()).is_some()
     }
 
+    pub(super) fn fuses_derivatives(program: &Program) -> bool {
+        program.bundle(BundleKind::DifferentiateStep.name()).is_some()
+    }
+
+    pub(super) fn fuses_rates(program: &Program) -> bool {
+        program.bundle(BundleKind::DifferentiateRate.name()).is_some()
+    }
+
     pub(super) fn start_places(program: &Program) -> [Places<'_>; 2] {
         program.structure.derivatives.start.each_ref().map(Vec::as_slice)
     }

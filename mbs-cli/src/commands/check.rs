@@ -12,7 +12,7 @@ use crate::session::model::{find_case, show_warnings};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
 use mbs_codegen::model::{Case, Event, EventCondition, Model, ParameterId, VariableStart};
-use mbs_codegen::program::{self, BundleKind, Family, Options, Program, ProgramError};
+use mbs_codegen::program::{self, BundleKind, Exists, Family, Options, Program, ProgramError};
 use mbs_codegen::topology::{self, Loop, Row, Tree};
 use serde_json::json;
 
@@ -58,9 +58,9 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
 
 /// The program with all bundles of moderate size, and the names of the others with about how many operations they would need.
 fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<TooLarge>), Failure> {
-    // Fused steps are on request, and repeat what is counted here; derivatives of the tangent belong to one way of projecting.
+    // Bundles that do the work of several repeat what is counted here; derivatives of the tangent belong to one way of projecting.
     let simulation = case.map_or(&model.simulation, |case| &case.simulation);
-    let all = BundleKind::ALL.into_iter().filter(|kind| kind.entry().family != Family::FusedSteps);
+    let all = BundleKind::ALL.into_iter().filter(|kind| kind.entry().exists != Exists::Fused);
     let all = all.filter(|&kind| kind != BundleKind::TangentProduct || simulation.projects_with_tangent());
     let estimates = program::estimates(model, &all.collect::<Vec<_>>());
     // Of bundles that come together the largest counts, and derivatives bring the bundles they are derivatives of.
@@ -78,7 +78,7 @@ fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<To
     let mut bundles: Vec<BundleKind> = counted.into_iter().map(|(kind, _)| kind).collect();
     let mut too_large: Vec<TooLarge> = others.into_iter().map(|(kind, own)| (kind.name(), own)).collect();
     loop {
-        let options = Options { bundles: bundles.clone(), ..Options::default() };
+        let options = Options { bundles: bundles.clone(), fused_steps: false, ..Options::default() };
         match Program::of_only(model, case, &options) {
             Ok(program) => return Ok((program, too_large)),
             Err(ProgramError::Bundle { bundle, operations })

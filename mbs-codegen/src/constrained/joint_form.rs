@@ -129,7 +129,7 @@ impl JointForm {
             velocity.push(g.neg(rate));
             all_rates.push(rate);
         }
-        let mut x = refined(g, &solved, &small, answer);
+        let mut x = refined_one(g, &solved, &small, answer);
         let moved = corrected.solve(g, position);
         let pushed = corrected.solve(g, velocity);
         let multipliers = x.split_off(n);
@@ -156,26 +156,43 @@ impl JointForm {
         })
     }
 
+    /// Refined solutions by the factors, by rows.
+    pub fn solve_columns(&self, g: &mut Graph, rhs: Vec<Vec<ExprId>>) -> Vec<Vec<ExprId>> {
+        refined(g, &self.factors, &self.small, rhs)
+    }
+
     /// A refined solution by the factors, or by others in their place.
     pub(super) fn solve(&self, g: &mut Graph, factors: &Factors, rhs: Vec<ExprId>) -> Vec<ExprId> {
-        refined(g, factors, &self.small, rhs)
+        refined_one(g, factors, &self.small, rhs)
     }
 }
 
-/// A solution x, and the correction for the right-hand side (0, −ε λ).
-fn refined(g: &mut Graph, factors: &Factors, small: &[ExprId], rhs: Vec<ExprId>) -> Vec<ExprId> {
+/// A refined solution.
+fn refined_one(g: &mut Graph, factors: &Factors, small: &[ExprId], rhs: Vec<ExprId>) -> Vec<ExprId> {
+    let x = refined(g, factors, small, rhs.into_iter().map(|value| vec![value]).collect());
+    x.into_iter().flatten().collect()
+}
+
+/// Solutions x by rows, a value for each column, and their corrections for the right-hand sides (0, −ε λ).
+fn refined(g: &mut Graph, factors: &Factors, small: &[ExprId], rhs: Vec<Vec<ExprId>>) -> Vec<Vec<ExprId>> {
     let n = rhs.len() - small.len();
-    let mut x = factors.solve(g, rhs);
+    let columns = rhs.first().map_or(0, Vec::len);
+    let mut x = factors.solve_columns(g, rhs);
     if small.is_empty() {
         return x;
     }
-    let mut rest = vec![g.zero(); n];
-    rest.extend(x[n..].iter().zip(small).map(|(&lambda, &small)| {
-        let product = g.mul(small, lambda);
-        g.neg(product)
-    }));
-    for (x, change) in x.iter_mut().zip(factors.solve(g, rest)) {
-        *x = g.add(*x, change);
+    let mut rest = vec![vec![g.zero(); columns]; n];
+    for (lambda, &small) in x[n..].iter().zip(small) {
+        let row = lambda.iter().map(|&lambda| {
+            let product = g.mul(small, lambda);
+            g.neg(product)
+        });
+        rest.push(row.collect());
+    }
+    for (x, changes) in x.iter_mut().zip(factors.solve_columns(g, rest)) {
+        for (x, change) in x.iter_mut().zip(changes) {
+            *x = g.add(*x, change);
+        }
     }
     x
 }

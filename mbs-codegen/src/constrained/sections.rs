@@ -26,6 +26,18 @@ impl Sections {
         self.expressions.extend(other.expressions);
     }
 
+    /// A section; nothing of a name that the list does not have.
+    pub(crate) fn of(&self, name: &str) -> &[ExprId] {
+        let mut first = 0;
+        for &(other, len) in &self.names {
+            if other == name {
+                return &self.expressions[first..first + len];
+            }
+            first += len;
+        }
+        &[]
+    }
+
     /// The same list with expressions in the place of symbols.
     pub(crate) fn substitute(&mut self, g: &mut Graph, replacements: &HashMap<ExprId, ExprId>) {
         self.expressions = g.substitute(&self.expressions, replacements);

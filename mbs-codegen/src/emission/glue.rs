@@ -286,6 +286,9 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
             if derivatives.product_columns > 0 {
                 methods.push(("product_places", (two, pair(&derivatives.products))));
             }
+            if program.kinds.contains(&BundleKind::DifferentiateStep) {
+                methods.push(("fuses_derivatives", (quote!(bool), quote!(true))));
+            }
             methods
         }
         "ObjectiveDerivatives" => vec![("objective_places", (two, pair(&derivatives.objectives)))],
@@ -296,7 +299,10 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
             vec![("joint_places", named("JointPlaces", &fields))]
         }
         "JointObjectiveDerivatives" => {
-            vec![("joint_objective_places", (two, pair(&derivatives.joint_objectives)))]
+            let fused = program.kinds.contains(&BundleKind::DifferentiateRate);
+            let fused = fused.then(|| ("fuses_rates", (quote!(bool), quote!(true))));
+            let places = [("joint_objective_places", (two, pair(&derivatives.joint_objectives)))];
+            places.into_iter().chain(fused).collect()
         }
         "Events" => vec![("event_table", (quote!(rt::EventTable<'_>), event_table(program)))],
         "EventDerivatives" => vec![

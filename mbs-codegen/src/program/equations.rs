@@ -223,6 +223,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
                 unknowns + rows
             }
             Group::TableCostate => self.structure.derivatives.table_values,
+            Group::PositionColumns | Group::VelocityColumns => unknowns * self.seeds.len(),
             Group::Parameters => self.parameters,
             Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }

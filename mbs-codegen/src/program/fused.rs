@@ -1,21 +1,28 @@
-//! Parts of an implicit step, each as one bundle: everything that two of the separate bundles have in common is computed once (kinematics, sines
-//! and cosines, M and Φ_z), and matrices and right-hand sides do not go through memory.
+//! Parts of an implicit step and stages of a differentiated run, each as one bundle: everything that two of the separate bundles have in common is
+//! computed once (kinematics, sines and cosines, M and Φ_z), and matrices and right-hand sides do not go through memory. Products and solutions
+//! with a column for each parameter are written out: their zeros cost nothing.
 //!
-//! Input: the equations in coordinate form. Output: specifications of the family, or none if the model is large: its separate bundles are needed
-//! for whatever is not usual (rows that are not active or depend on each other, pivots that fail), so that the text would grow by half, and
-//! what could be saved is small against the tangent.
+//! Input: equations and lists of derivatives. Output: specifications, or none if the model is large: its separate bundles are needed
+//! for whatever is not usual (rows that are not active or depend on each other, pivots that fail, other directions than the parameters), so that
+//! the text would grow by half, and what could be saved is small against the tangent.
 
 use super::equations::Equations;
 use super::{BundleKind, ProgramError};
 use crate::bundle::Specification;
-use crate::constrained::{CoordinateForm, LeadingMatrix};
-use crate::graph::{ExprId, Graph};
+use crate::constrained::{
+    CoordinateDerivatives, CoordinateForm, JointDerivatives, JointForm, LeadingMatrix, Pattern, Solution,
+    Sparse,
+};
+use crate::graph::{BinaryOp, ExprId, Graph};
 use crate::sparse::Factors;
 use crate::symbols::Group;
 use hashbrown::HashMap;
 
 /// Most nodes of the graph under `newton_step` that are fused.
 const MOST_NODES: usize = 6000;
+
+/// Most nodes of the graph under a bundle of derivatives: lists, factors, and the work for all columns.
+const MOST_NODES_OF_DERIVATIVES: usize = 9000;
 
 impl Equations<'_, '_, '_> {
     /// The bundles of the family, if they pay.
@@ -62,6 +69,307 @@ impl Equations<'_, '_, '_> {
             self.specify(BundleKind::CorrectStep, vec![phi, corrected])?,
             self.specify(BundleKind::ProjectStep, project_step)?,
         ])
+    }
+}
+
+/// Right-hand sides by rows: a row has a value for each column, and an operation stands side by side for all columns.
+struct Columns<'g> {
+    g: &'g mut Graph,
+    b: Vec<Vec<ExprId>>,
+}
+
+impl<'g> Columns<'g> {
+    fn new(g: &'g mut Graph, rows: usize, columns: usize) -> Self {
+        let b = vec![vec![g.zero(); columns]; rows];
+        Columns { g, b }
+    }
+
+    /// b −= B x, or b += B x, in the rows from `first` on.
+    fn add(
+        &mut self,
+        minus: bool,
+        first: usize,
+        places: &[(u32, u32)],
+        values: &[ExprId],
+        x: &[Vec<ExprId>],
+    ) {
+        for (&(i, j), &value) in places.iter().zip(values) {
+            for (b, &x) in self.b[first + i as usize].iter_mut().zip(&x[j as usize]) {
+                let product = self.g.mul(value, x);
+                *b = if minus { self.g.sub(*b, product) } else { self.g.add(*b, product) };
+            }
+        }
+    }
+
+    /// b −= (derivatives by the parameters), a column for each.
+    fn subtract_parameters(&mut self, first: usize, places: &[(u32, u32)], values: &[ExprId]) {
+        for (&(i, k), &value) in places.iter().zip(values) {
+            let b = &mut self.b[first + i as usize][k as usize];
+            *b = self.g.sub(*b, value);
+        }
+    }
+}
+
+/// The symbols of a matrix that comes in, by rows.
+fn given(g: &mut Graph, group: Group, rows: usize, columns: usize) -> Vec<Vec<ExprId>> {
+    let row =
+        |i: usize, g: &mut Graph| (0..columns).map(|k| g.symbol(group, (i * columns + k) as u32)).collect();
+    (0..rows).map(|i| row(i, g)).collect()
+}
+
+/// x + a y, by rows.
+fn moved_by(g: &mut Graph, x: &[Vec<ExprId>], a: ExprId, y: &[Vec<ExprId>]) -> Vec<Vec<ExprId>> {
+    let mut sums = x.to_vec();
+    for (sums, y) in sums.iter_mut().zip(y) {
+        for (sum, &y) in sums.iter_mut().zip(y) {
+            let change = g.mul(a, y);
+            *sum = g.add(*sum, change);
+        }
+    }
+    sums
+}
+
+/// A bordered system with its upper right part (Φ_zᵀ, Aᵀ) and its lower left part at the places of a pattern.
+struct System<'a> {
+    pattern: &'a Pattern,
+    tangent: &'a [ExprId],
+    upper: [&'a [ExprId]; 2],
+    lower: [&'a [ExprId]; 2],
+}
+
+impl System<'_> {
+    /// What solutions leave of each equation, columns added up, and the size of what it adds up, where all coordinates count as the largest of
+    /// them: what the runtime's `residual` asks of solutions by lists.
+    fn left(
+        &self,
+        g: &mut Graph,
+        nq: usize,
+        holonomic: usize,
+        b: &[Vec<ExprId>],
+        x: &[Vec<ExprId>],
+    ) -> [Vec<ExprId>; 2] {
+        let Self { pattern, tangent, upper, lower } = self;
+        let mut sum = |rows: &[Vec<ExprId>]| rows.iter().map(|row| g.sum(row)).collect::<Vec<_>>();
+        let (b, x) = (sum(b), sum(x));
+        let magnitudes: Vec<ExprId> = x.iter().map(|&x| g.abs(x)).collect();
+        let first = magnitudes[..nq].iter().copied().reduce(|a, b| g.binary(BinaryOp::Max, a, b));
+        let largest = first.unwrap_or_else(|| g.zero());
+        let (mut left, mut by_coordinates) = (b.clone(), vec![g.zero(); b.len()]);
+        let mut by_multipliers = vec![g.zero(); b.len()];
+        for (&(i, j), &value) in pattern.tangent.iter().zip(*tangent) {
+            let (i, j) = (i as usize, j as usize);
+            let (product, size) = (g.mul(value, x[j]), g.abs(value));
+            left[i] = g.sub(left[i], product);
+            by_coordinates[i] = g.add(by_coordinates[i], size);
+        }
+        let places = [(nq, &pattern.holonomic), (nq + holonomic, &pattern.nonholonomic)];
+        for ((first, places), (upper, lower)) in places.into_iter().zip(upper.iter().zip(lower)) {
+            for (&(k, j), (&upper, &lower)) in places.iter().zip(upper.iter().zip(*lower)) {
+                let (k, j) = (first + k as usize, j as usize);
+                let (product, size) = (g.mul(upper, x[k]), g.abs(upper));
+                let size = g.mul(size, magnitudes[k]);
+                left[j] = g.sub(left[j], product);
+                by_multipliers[j] = g.add(by_multipliers[j], size);
+                let (product, size) = (g.mul(lower, x[j]), g.abs(lower));
+                left[k] = g.sub(left[k], product);
+                by_coordinates[k] = g.add(by_coordinates[k], size);
+            }
+        }
+        let sizes = by_coordinates.into_iter().zip(by_multipliers).map(|(coordinates, multipliers)| {
+            let product = g.mul(largest, coordinates);
+            g.add(product, multipliers)
+        });
+        let sizes = sizes.collect();
+        [left, sizes]
+    }
+}
+
+impl Equations<'_, '_, '_> {
+    /// The derivative of a step with both projections, for all parameters: the equations of the runtime's `sensitivity/step.rs`, if it pays.
+    pub(super) fn derivative_of_step(
+        &mut self,
+        derivatives: &CoordinateDerivatives,
+    ) -> Result<Option<Specification>, ProgramError> {
+        let parameters = self.seeds.len();
+        // In runs past events the size of a step has derivatives, too: they are made of lists.
+        let usual = parameters > 0 && self.mechanism.model.events.is_empty();
+        let form = match &self.coordinate_form {
+            Some(form) if self.fuses && usual => form.clone(),
+            _ => return Ok(None),
+        };
+        let leading = form.leading.as_ref().ok_or(ProgramError::Singular)?;
+        let CoordinateDerivatives { newton: motion, projections, places, .. } = derivatives;
+        let pattern = &form.pattern;
+        let g = &mut *self.g;
+        let constraints = pattern.holonomic.len() + pattern.nonholonomic.len();
+        let column = 10 * pattern.tangent.len() + 12 * constraints + 6 * leading.factors.len();
+        let lists = [&motion.expressions[..], &projections.expressions].concat();
+        if g.reachable(&form.newton).len() > MOST_NODES
+            || g.reachable(&lists).len() + parameters * column > MOST_NODES_OF_DERIVATIVES
+        {
+            return Ok(None);
+        }
+        let (nq, rows) = (form.residual.len(), form.constraints.len());
+        let holonomic = rows - self.rows.nonholonomic();
+        let psi = nq + holonomic;
+        let small: Vec<ExprId> = (0..rows as u32).map(|k| g.symbol(Group::Compliance, k)).collect();
+        let [velocity, position, ratio] = [0, 1, 2].map(|i| g.symbol(Group::Weights, i));
+
+        // Projections are differentiated at zd = zd* + d, zdd = zdd* + e.
+        let mut instant = HashMap::new();
+        for (group, impulse) in
+            [(Group::Zd, Group::VelocityImpulse), (Group::Zdd, Group::AccelerationImpulse)]
+        {
+            let changes: Vec<ExprId> = (0..nq as u32).map(|i| g.symbol(impulse, i)).collect();
+            instant.extend(moved(g, group, &changes));
+        }
+        let mut projections = projections.clone();
+        projections.substitute(g, &instant);
+
+        // W = M + γh C + βh² K, A' = A + (βh/γ) Ψ_z
+        let [m, c, k] = ["mass", "by_velocity", "by_position"].map(|name| motion.of(name));
+        let [phi_z, a, psi_z] = ["holonomic", "nonholonomic", "nonholonomic_z"].map(|name| motion.of(name));
+        let mut w = Vec::new();
+        for ((&m, &c), &k) in m.iter().zip(c).zip(k) {
+            let (by_velocity, by_position) = (g.mul(velocity, c), g.mul(position, k));
+            let sum = g.add(m, by_velocity);
+            w.push(g.add(sum, by_position));
+        }
+        let mut a_newton = Vec::new();
+        for (&a, &psi_z) in a.iter().zip(psi_z) {
+            let product = g.mul(ratio, psi_z);
+            a_newton.push(g.add(a, product));
+        }
+        let newton = leading.factor(g, &[&w[..], phi_z, a, &a_newton].concat(), &small);
+        let mass = leading.factor(g, &[m, phi_z, a, a].concat(), &small);
+        let one = g.one();
+        let [by_position, by_velocity] = [position, velocity].map(|weight| g.div(one, weight));
+
+        let system = |tangent, lower| System { pattern, tangent, upper: [phi_z, a], lower: [phi_z, lower] };
+        let two = g.constant(2.0);
+        let [rates_z, accelerations_z] = ["rates_z", "accelerations_z"].map(|name| projections.of(name));
+        let doubled: Vec<ExprId> = rates_z.iter().map(|&value| g.mul(two, value)).collect();
+        let p = given(g, Group::PositionColumns, nq, parameters);
+        let q = given(g, Group::VelocityColumns, nq, parameters);
+
+        // −K p − C q − r_ρ, −(Φ_z p + Φ_ρ)/(βh²), −(A q + Ψ_z p + Ψ_ρ)/(γh)
+        let mut columns = Columns::new(g, nq + rows, parameters);
+        columns.add(true, 0, &pattern.tangent, k, &p);
+        columns.add(true, 0, &pattern.tangent, c, &q);
+        columns.subtract_parameters(0, &places.residual, motion.of("residual"));
+        columns.add(true, nq, &pattern.holonomic, phi_z, &p);
+        columns.add(true, psi, &pattern.nonholonomic, a, &q);
+        columns.add(true, psi, &pattern.nonholonomic, psi_z, &p);
+        columns.subtract_parameters(nq, &places.constraints, motion.of("constraints"));
+        let Columns { g, mut b } = columns;
+        for (row, b) in b.iter_mut().enumerate().skip(nq) {
+            for b in b {
+                *b = g.mul(*b, if row < psi { by_position } else { by_velocity });
+            }
+        }
+        let x = newton.solve_columns(g, b.clone());
+        let [left, sizes] = system(&w, &a_newton).left(g, nq, holonomic, &b, &x);
+        let (delta, lambda) = x.split_at(nq);
+        let (z, zd) = (moved_by(g, &p, position, delta), moved_by(g, &q, velocity, delta));
+
+        // M zd*' − (M d + Bᵀσ)_z z' − (M d + Bᵀσ)_ρ, −(Φd; Ψ)_z z' − (Φd; Ψ)_ρ
+        let mut columns = Columns::new(g, nq + rows, parameters);
+        columns.add(false, 0, &pattern.tangent, m, &zd);
+        columns.add(true, 0, &pattern.tangent, projections.of("velocity_impulse"), &z);
+        columns.subtract_parameters(0, &places.impulse, projections.of("velocity_impulse_rho"));
+        columns.add(true, nq, &pattern.holonomic, rates_z, &z);
+        columns.add(true, psi, &pattern.nonholonomic, projections.of("nonholonomic_z"), &z);
+        columns.subtract_parameters(nq, &places.rates, projections.of("rates"));
+        let Columns { g, b } = columns;
+        let mut zd = mass.solve_columns(g, b.clone());
+        let [left_of_projection, sizes_of_projection] = system(m, a).left(g, nq, holonomic, &b, &zd);
+        zd.truncate(nq);
+
+        // M zdd*' − (M e + Bᵀκ)_z z' − (M e + Bᵀκ)_ρ, −(Φdd; Ψd)_z z' − (Φdd; Ψd)_zd zd' − (Φdd; Ψd)_ρ, where Φdd_zd = 2 Φd_z
+        let mut columns = Columns::new(g, nq + rows, parameters);
+        columns.add(false, 0, &pattern.tangent, m, delta);
+        columns.add(true, 0, &pattern.tangent, projections.of("acceleration_impulse"), &z);
+        columns.subtract_parameters(0, &places.impulse, projections.of("acceleration_impulse_rho"));
+        columns.add(true, nq, &pattern.holonomic, accelerations_z, &z);
+        columns.add(true, nq, &pattern.holonomic, &doubled, &zd);
+        columns.add(true, psi, &pattern.nonholonomic, projections.of("nonholonomic_rates_z"), &z);
+        columns.add(true, psi, &pattern.nonholonomic, projections.of("nonholonomic_rates_zd"), &zd);
+        columns.subtract_parameters(nq, &places.accelerations, projections.of("accelerations"));
+        let Columns { g, b } = columns;
+        let y = mass.solve_columns(g, b);
+        let (zdd, kappa) = y.split_at(nq);
+        let one = g.one();
+        let lambda = moved_by(g, lambda, one, kappa);
+
+        let mut results: Vec<Vec<ExprId>> =
+            [&z[..], &zd, zdd, &lambda, delta].iter().map(|rows| rows.concat()).collect();
+        results.push([left, left_of_projection].concat());
+        results.push([sizes, sizes_of_projection].concat());
+        results.push(newton.pivots());
+        Ok(Some(self.specify(BundleKind::DifferentiateStep, results)?))
+    }
+
+    /// Accelerations and integrands with their derivatives for all parameters, if it pays. `integrands`: values and derivatives by θ, v, vd, λ, ρ.
+    pub(super) fn derivative_of_rate(
+        &mut self,
+        form: &JointForm,
+        derivatives: &JointDerivatives,
+        integrands: &(Vec<ExprId>, Sparse),
+    ) -> Result<Option<Specification>, ProgramError> {
+        let parameters = self.seeds.len();
+        let (nv, rows) = (self.mechanism.tree.nv, self.rows.kept.len());
+        // Pivots of a tree's mass matrix are judged by their sign, where forward dynamics leaves them.
+        if !self.fuses || parameters == 0 || rows == 0 {
+            return Ok(None);
+        }
+        let JointDerivatives { values, places, factors, .. } = derivatives;
+        let column = 4 * (places.tangent.len() + places.rows.len()) + 4 * factors.len();
+        let lists = [&values.expressions[..], factors, &integrands.1.entries].concat();
+        if self.g.reachable(&lists).len() + parameters * column > MOST_NODES_OF_DERIVATIVES {
+            return Ok(None);
+        }
+        // As they are without derivatives, and with the same bits.
+        let Solution { accelerations, multipliers, pivots, .. } = form.solution.clone();
+        let rates = self.coordinate_rates();
+        let g = &mut *self.g;
+        let mut known = HashMap::new();
+        for (group, values) in [(Group::Vd, &accelerations), (Group::Lambda, &multipliers)] {
+            known.extend(values.iter().zip(0..).map(|(&value, i)| (g.symbol(group, i), value)));
+        }
+        let mut values = values.clone();
+        values.substitute(g, &known);
+        let objectives = g.substitute(&integrands.0, &known);
+        let partials = g.substitute(&integrands.1.entries, &known);
+
+        let theta = given(g, Group::PositionColumns, nv, parameters);
+        let v = given(g, Group::VelocityColumns, nv, parameters);
+        // −(tau_θ θ' + tau_v v' + tau_ρ), −(c_θ θ' + c_v v' + c_ρ)
+        let mut columns = Columns::new(g, nv + rows, parameters);
+        columns.add(true, 0, &places.tangent, values.of("force_theta"), &theta);
+        columns.add(true, 0, &places.tangent, values.of("force_v"), &v);
+        columns.subtract_parameters(0, &places.force, values.of("force_rho"));
+        columns.add(true, nv, &places.rows, values.of("rows_theta"), &theta);
+        columns.add(true, nv, &places.rows, values.of("rows_v"), &v);
+        columns.subtract_parameters(nv, &places.row, values.of("rows_rho"));
+        let Columns { g, b } = columns;
+        let x = form.solve_columns(g, b);
+        let accelerations_rho = x[..nv].concat();
+        // g_θ θ' + g_v v' + g_vd vd' + g_λ λ' + g_ρ
+        let changes = [&theta[..], &v, &x].concat();
+        let mut columns = Columns::new(g, objectives.len(), parameters);
+        for (&(i, j), &partial) in integrands.1.places.iter().zip(&partials) {
+            let (i, j) = (i as usize, j as usize);
+            if j < changes.len() {
+                columns.add(false, 0, &[(i as u32, j as u32)], &[partial], &changes);
+            } else {
+                let b = &mut columns.b[i][j - changes.len()];
+                *b = columns.g.add(*b, partial);
+            }
+        }
+        let objectives_rho = columns.b.concat();
+        let results =
+            vec![rates, accelerations, multipliers, accelerations_rho, objectives, objectives_rho, pivots];
+        Ok(Some(self.specify(BundleKind::DifferentiateRate, results)?))
     }
 }
 

@@ -35,8 +35,8 @@ use cases::{SharedCase, choose};
 use equations::Equations;
 use estimate::Measured;
 pub use events::Events;
-pub use mbs_bundles::{BundleKind, Family};
-use mbs_bundles::{Exists, Size};
+use mbs_bundles::Size;
+pub use mbs_bundles::{BundleKind, Exists, Family};
 use resolve::resolve;
 use std::borrow::Cow;
 
@@ -53,7 +53,8 @@ pub struct Options {
     pub pairs: Pairs,
     /// When transposed products are bundles of their own.
     pub products: Products,
-    /// Whether implicit steps of small models are made of few bundles that share what they compute: fewer instructions, other roundings.
+    /// Whether steps of small models, and their derivatives, are made of few bundles that share what they compute: fewer instructions, more text,
+    /// other roundings. On request.
     pub fused_steps: bool,
     /// What generated code computes with.
     pub scalar: ScalarType,
@@ -373,7 +374,7 @@ impl Program {
         equations.epsilon = options.scalar.epsilon();
         equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
         equations.tangent_product = program.kinds.contains(&BundleKind::TangentProduct);
-        equations.fuses = options.fused_steps && program.kinds.contains(&BundleKind::NewtonStep);
+        equations.fuses = options.fused_steps;
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         program.share_cases(shared, &mut equations, &mut conditions);

@@ -23,8 +23,12 @@ pub(super) fn resolve(
             }
             Exists::Unconstrained if constrained => {}
             Exists::Events if !has_events => {}
-            // Parts of steps come with what they are parts of, if the generator chooses them.
-            Exists::Fused => kinds.extend(BundleKind::COORDINATE_FORM),
+            // Bundles that do the work of several come with those, if the generator chooses them.
+            Exists::Fused => match kind.entry().family {
+                Family::Sensitivities => kinds.extend(BundleKind::SENSITIVITIES),
+                Family::JointSensitivities => kinds.extend(BundleKind::JOINT_SENSITIVITIES),
+                _ => kinds.extend(BundleKind::COORDINATE_FORM),
+            },
             _ => kinds.push(kind),
         }
     }
@@ -60,9 +64,11 @@ pub(super) fn resolve(
     if has(&kinds, Family::Sensitivities) {
         kinds.extend(BundleKind::SENSITIVITIES);
         kinds.extend(BundleKind::COORDINATE_FORM);
+        kinds.push(BundleKind::DifferentiateStep);
     }
     if has(&kinds, Family::JointSensitivities) {
         kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+        kinds.push(BundleKind::DifferentiateRate);
     }
     if has(&kinds, Family::CoordinateForm) {
         kinds.extend(BundleKind::COORDINATE_FORM);

@@ -49,6 +49,7 @@ impl Equations<'_, '_, '_> {
             )
         };
         let products = self.products.and_then(|when| self.transposed_products(when, &derivatives));
+        let at_once = self.derivative_of_step(&derivatives)?;
         self.structure.derivatives.parameters = derivatives.places;
         let newton = self.list(BundleKind::Linearise, derivatives.newton)?;
         let projections = self.list(BundleKind::LineariseProjections, derivatives.projections)?;
@@ -56,6 +57,7 @@ impl Equations<'_, '_, '_> {
             self.specify(BundleKind::Linearise, vec![newton])?,
             self.specify(BundleKind::LineariseProjections, vec![projections])?,
         ];
+        all.extend(at_once);
         if let Some(TransposedProducts { mut newton, acceleration, mut projection, table, .. }) = products {
             for (which, rho) in [&mut newton[2], &mut projection[1]].into_iter().enumerate() {
                 let Sparse { places, entries } = sparse_rows(self.g, &[std::mem::take(rho)]);
@@ -127,6 +129,20 @@ impl Equations<'_, '_, '_> {
                 self.seeds,
             )
         };
+        let expressions = self.objective_expressions();
+        let mut objectives = Vec::new();
+        let (nq, nv, rows) = (self.mechanism.tree.nq, self.mechanism.tree.nv, self.rows.kept.len());
+        let sections = [(Group::Z, nq), (Group::V, nv), (Group::Vd, nv), (Group::Lambda, rows)];
+        let unknowns = symbols(self.g, &sections, self.seeds);
+        for values in expressions {
+            let mut rows = gradients(self.g, &values, &unknowns);
+            for row in &mut rows {
+                let along = along_tangent(self.g, self.mechanism.tree, &row[..nq]);
+                row.splice(..nq, along);
+            }
+            objectives.push((values, sparse_rows(self.g, &rows)));
+        }
+        let at_once = self.derivative_of_rate(&form, &derivatives, &objectives[0])?;
         let JointDerivatives { values, places, factors, pivots, columns, solution } = derivatives;
         self.structure.derivatives.joint = places;
         self.structure.joint_columns = columns;
@@ -136,19 +152,9 @@ impl Equations<'_, '_, '_> {
             self.specify(BundleKind::JointLinearise, vec![values, factors, pivots])?,
             self.specify(BundleKind::JointSolve, vec![solution])?,
         ];
-
-        let (nq, nv, rows) = (self.mechanism.tree.nq, self.mechanism.tree.nv, self.rows.kept.len());
-        let sections = [(Group::Z, nq), (Group::V, nv), (Group::Vd, nv), (Group::Lambda, rows)];
-        let unknowns = symbols(self.g, &sections, self.seeds);
-        let expressions = self.objective_expressions();
+        all.extend(at_once);
         let kinds = [BundleKind::JointIntegrandDerivatives, BundleKind::JointTerminalDerivatives];
-        for (which, (kind, values)) in kinds.into_iter().zip(expressions).enumerate() {
-            let mut rows = gradients(self.g, &values, &unknowns);
-            for row in &mut rows {
-                let along = along_tangent(self.g, self.mechanism.tree, &row[..nq]);
-                row.splice(..nq, along);
-            }
-            let sparse = sparse_rows(self.g, &rows);
+        for (which, (kind, (values, sparse))) in kinds.into_iter().zip(objectives).enumerate() {
             self.structure.derivatives.joint_objectives[which] = sparse.places;
             all.push(self.specify_objectives(kind, values, sparse.entries)?);
         }

@@ -122,23 +122,34 @@ impl Factors {
     }
 
     /// A x = rhs
-    pub fn solve(&self, g: &mut Graph, mut rhs: Vec<ExprId>) -> Vec<ExprId> {
-        // L y = rhs
+    pub fn solve(&self, g: &mut Graph, rhs: Vec<ExprId>) -> Vec<ExprId> {
+        let x = self.solve_columns(g, rhs.into_iter().map(|value| vec![value]).collect());
+        x.into_iter().flatten().collect()
+    }
+
+    /// A X = rhs by rows: a row has a value for each column. The same operation stands side by side for all columns, so that they run side by
+    /// side.
+    pub fn solve_columns(&self, g: &mut Graph, mut rhs: Vec<Vec<ExprId>>) -> Vec<Vec<ExprId>> {
+        // L Y = rhs
         for step in &self.steps {
             for &(i, l) in &step.lower {
-                let change = g.mul(l, rhs[step.row]);
-                rhs[i] = g.sub(rhs[i], change);
+                for column in 0..rhs[i].len() {
+                    let change = g.mul(l, rhs[step.row][column]);
+                    rhs[i][column] = g.sub(rhs[i][column], change);
+                }
             }
         }
-        // U x = y
-        let mut x = vec![g.zero(); rhs.len()];
+        // U X = Y
+        let mut x = vec![Vec::new(); rhs.len()];
         for step in self.steps.iter().rev() {
-            let mut sum = rhs[step.row];
+            let mut sums = std::mem::take(&mut rhs[step.row]);
             for &(j, u) in &step.upper {
-                let change = g.mul(u, x[j]);
-                sum = g.sub(sum, change);
+                for (sum, &x) in sums.iter_mut().zip(&x[j]) {
+                    let change = g.mul(u, x);
+                    *sum = g.sub(*sum, change);
+                }
             }
-            x[step.column] = g.mul(sum, step.inverse);
+            x[step.column] = sums.into_iter().map(|sum| g.mul(sum, step.inverse)).collect();
         }
         x
     }

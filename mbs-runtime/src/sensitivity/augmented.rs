@@ -273,33 +273,21 @@ where
         let parts = Parts::of(&dims, y)?;
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
         self.evaluations += 1;
-        let out = PartsMut::of(&dims, yd)?;
-        tangent.system.accelerate(at, tangent.w, out.z, out.v, tangent.lambda)?;
-        copy(tangent.vd, out.v);
-        check_finite(&dims, out.z)?;
-        check_velocities(out.v)?;
-        tangent.differentiate(at, &parts)?;
-
+        let mut out = PartsMut::of(&dims, yd)?;
         let columns = dims.sensitivity.parameters;
-        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
-        copy(out.v_rho, cut("changes", tangent.changes, 2 * dims.nv * columns)?.1);
-        if dims.n_objectives > 0 {
-            let model = tangent.system.model();
-            let [places, _] = model.joint_objective_places();
-            let count = dims.sensitivity.joint_integrands;
-            let values = cut_mut("integrands", tangent.objectives, count)?.0;
-            model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
-            chain(
-                &dims,
-                objective_rows(&dims),
-                places,
-                values,
-                tangent.changes,
-                along(tangent.directions, tangent.rho),
-                out.gradient,
-            )?;
-            check(&dims, out.gradient)?;
+        let usual = matches!(along(tangent.directions, tangent.rho), Directions::Each);
+        if usual && tangent.system.model().fuses_rates() {
+            tangent.rate_at_once(at, &parts, &mut out)?;
+        } else {
+            tangent.system.accelerate(at, tangent.w, out.z, out.v, tangent.lambda)?;
+            copy(tangent.vd, out.v);
+            check_finite(&dims, out.z)?;
+            check_velocities(out.v)?;
+            tangent.differentiate(at, &parts)?;
+            copy(out.v_rho, cut("changes", tangent.changes, 2 * dims.nv * columns)?.1);
+            tangent.integrands(at, out.gradient)?;
         }
+        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
         if !self.h_rho.is_empty() {
             // With y_i = y + h Σ a_ij k_j: y_i' = y' + Σ a_ij (h k_j' + h' k_j), as if k_j' had the part (h'/h) k_j.
             let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
@@ -439,11 +427,48 @@ impl<D: JointDynamics> Tangent<'_, D> {
         let (x, directions) = ([&*theta, v_rho, &[], &[]], along(self.directions, self.rho));
         values.read(&dims, &places, &mut Product { columns, x, directions, y: solution })?;
         model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
-        if all_finite(solution) {
-            return Ok(());
-        }
-        let bad = solution.iter().position(|x| !x.is_finite()).unwrap_or(0);
-        Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index: bad % columns.max(1) })
+        check_columns(columns, solution)
+    }
+
+    /// Rates of z, v, v_ρ and the objectives by one bundle.
+    fn rate_at_once(
+        &mut self,
+        at: At<'_, D::S>,
+        y: &Parts<'_, D::S>,
+        out: &mut PartsMut<'_, D::S>,
+    ) -> Result<(), EvalError>
+    where
+        D::Model: JointObjectiveDerivatives,
+    {
+        let (dims, columns) = (self.dims, self.dims.sensitivity.parameters);
+        // Without Euler parameters θ_ρ is z_ρ.
+        let theta = if self.system.euler_parameters().is_empty() {
+            y.z_rho
+        } else {
+            let (theta, _) = cut_mut("changes", self.changes, dims.nv * columns)?;
+            tangents(self.system, y.z, columns, y.z_rho, theta)?;
+            theta
+        };
+        let (model, stabilisation) = (self.system.model(), self.system.stabilisation());
+        let (g, g_rho) = cut_mut("gradient", &mut *out.gradient, dims.n_objectives)?;
+        let (w, lambda) = (&mut *self.w, &mut *self.lambda);
+        model.differentiate_rate(
+            at,
+            stabilisation,
+            theta,
+            y.v_rho,
+            w,
+            out.z,
+            out.v,
+            lambda,
+            out.v_rho,
+            g,
+            g_rho,
+        )?;
+        check_finite(&dims, out.z)?;
+        check_velocities(out.v)?;
+        check_columns(columns, out.v_rho)?;
+        check(&dims, out.gradient)
     }
 
     /// The integrands of the objectives and their derivatives, from the changes.
@@ -687,6 +712,15 @@ fn add_resized<S: Scalar>(columns: usize, rates: &[S], a: S, h_rho: &[S], change
     for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns.max(1))) {
         add_scaled(changes, a * rate, h_rho);
     }
+}
+
+#[inline(always)]
+fn check_columns<S: Scalar>(columns: usize, solution: &[S]) -> Result<(), EvalError> {
+    if all_finite(solution) {
+        return Ok(());
+    }
+    let bad = solution.iter().position(|x| !x.is_finite()).unwrap_or(0);
+    Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index: bad % columns.max(1) })
 }
 
 #[inline(always)]

@@ -101,6 +101,38 @@ pub trait Sensitivities: Constrained {
         values: &mut [Self::S],
     ) -> Result<(), EvalError>;
 
+    /// Whether the system has [`Sensitivities::differentiate_step`].
+    #[inline(always)]
+    fn fuses_derivatives(&self) -> bool {
+        false
+    }
+
+    /// The derivative of a step with both projections by all parameters, from those of p and q: both lists, the factors of both matrices with E =
+    /// `compliance`, and all solutions. `at` and `lambda` are those before the projections. Writes the derivatives of z, zd, zdd and λ at the
+    /// end, those of zdd before its projection, and how good the solutions are: what the sum of all columns leaves of Newton's system and of
+    /// the first projection's, and the sizes of what those equations sum.
+    #[allow(clippy::too_many_arguments, reason = "what a part of a step reads and writes")]
+    fn differentiate_step(
+        &self,
+        _at: Motion<'_, Self::S>,
+        _lambda: &[Self::S],
+        _impulses: Impulses<'_, Self::S>,
+        _weights: Weights<Self::S>,
+        _compliance: &[Self::S],
+        _p_rho: &[Self::S],
+        _q_rho: &[Self::S],
+        _w: &mut [Self::S],
+        _z_rho: &mut [Self::S],
+        _zd_rho: &mut [Self::S],
+        _zdd_rho: &mut [Self::S],
+        _lambda_rho: &mut [Self::S],
+        _delta_rho: &mut [Self::S],
+        _left: &mut [Self::S],
+        _sizes: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "differentiate_step" })
+    }
+
     /// Writes the derivatives of yᵀ (r; Φ; Ψ) by z, zd and ρ: Jᵀ y by reverse accumulation, without J. `y`: a weight for each coordinate and
     /// row.
     ///
@@ -298,6 +330,32 @@ pub trait JointSensitivities: System {
 pub trait JointObjectiveDerivatives: System {
     /// Places of the derivatives of the integrands, and of those of the terminal terms.
     fn joint_objective_places(&self) -> [Places<'_>; 2];
+
+    /// Whether the system has [`JointObjectiveDerivatives::differentiate_rate`].
+    #[inline(always)]
+    fn fuses_rates(&self) -> bool {
+        false
+    }
+
+    /// Accelerations and multipliers under the constraints, integrands, and from the derivatives of θ and v by all parameters those of the
+    /// accelerations and of the integrands.
+    #[allow(clippy::too_many_arguments, reason = "what a stage reads and writes")]
+    fn differentiate_rate(
+        &self,
+        _at: At<'_, Self::S>,
+        _stabilisation: Stabilisation<Self::S>,
+        _p_rho: &[Self::S],
+        _q_rho: &[Self::S],
+        _w: &mut [Self::S],
+        _zd: &mut [Self::S],
+        _vd: &mut [Self::S],
+        _lambda: &mut [Self::S],
+        _vd_rho: &mut [Self::S],
+        _integrands: &mut [Self::S],
+        _integrands_rho: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "differentiate_rate" })
+    }
 
     /// Writes the integrands g, then their derivatives.
     fn joint_integrand_derivatives(

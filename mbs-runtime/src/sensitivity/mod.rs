@@ -12,6 +12,7 @@
 
 pub mod derivatives;
 
+mod at_once;
 pub(crate) mod augmented;
 mod blocks;
 mod bordered;

@@ -6,6 +6,7 @@
 
 use core::ops::ControlFlow;
 
+use super::at_once;
 use super::augmented::write_clock;
 use super::columns::{Directions, row, row_mut};
 use super::derivatives::{ObjectiveDerivatives, Sensitivities};
@@ -19,8 +20,8 @@ use crate::formulation::run::check_start;
 use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Node, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Fixed, Formulas, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all,
-    drive,
+    Fixed, Formulas, Hooks, Implicit, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken,
+    copy_all, drive,
 };
 use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::Pieces;
@@ -54,6 +55,10 @@ pub trait DifferentiableStep: ImplicitStep {
         record: &mut [M::S],
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError>;
+
+    /// The integrator, where velocities and accelerations are projected in the norm of M: such a step may have a derivative by one bundle,
+    /// [`Sensitivities::differentiate_step`].
+    fn projects(&self) -> Option<Implicit>;
 
     /// The same for transposed products of this many columns alone, which may be less work: by the bundles of products where the model has
     /// them. The record must stay as it is. `multipliers`: whether their weights are other than zero.
@@ -108,6 +113,11 @@ macro_rules! differentiable_step {
                     scratch: &'a mut [M::S],
                 ) -> Result<LinearisedStep<'a, M>, StepError> {
                     self.linearise(system, record, scratch)
+                }
+
+                #[inline(always)]
+                fn projects(&self) -> Option<Implicit> {
+                    self.projects()
                 }
 
                 #[inline(always)]
@@ -365,6 +375,11 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
     #[cfg_attr(feature = "small", inline(never))]
     fn differentiate(&mut self, made: &StepStatistics, multipliers: bool) -> Result<(), StepError> {
         let record = &mut *self.record;
+        let usual = self.h_rho.is_empty() && self.rho.is_empty();
+        let (method, system, scratch) = (self.method, self.system, &mut *self.scratch);
+        if usual && at_once::differentiate(method, system, record, self.derivatives, self.next, scratch)? {
+            return Ok(());
+        }
         let mut linearised =
             self.method.linearise_made(made, multipliers, self.system, record, self.scratch)?;
         if !self.h_rho.is_empty() {

@@ -42,6 +42,7 @@
 //! K, C and what belongs to them are never divided by h. Where rows depend on each other, λ′ is the derivative of the
 //! multipliers of least norm, see `least_norm`.
 
+use super::at_once;
 use super::bordered::{Bordered, Lower, Memory};
 use super::derivatives::{Impulses, Sensitivities};
 use super::products;
@@ -54,7 +55,7 @@ use crate::error::{EvalError, StepError};
 use crate::formulation::compliance::{write_least, write_negligible};
 use crate::formulation::newton::Failure;
 use crate::formulation::{Ali3p, ImplicitIndex1, ProjectionMatrix, Record, depend};
-use crate::integrator::Formulas;
+use crate::integrator::{Formulas, Implicit};
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows};
 use crate::linear::{Leading, copy, leading};
 use crate::pieces::{Pieces, cut, cut_mut};
@@ -141,8 +142,13 @@ pub(crate) const fn max_columns(dims: &Dims) -> usize {
     if most > 1 { most } else { 1 }
 }
 
-/// Length of the scratch of a [`LinearisedStep`].
+/// Length of the scratch of a [`LinearisedStep`], or of a derivative without one.
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
+    let (by_lists, at_once) = (scratch_len_by_lists(dims), at_once::scratch_len(dims));
+    if by_lists > at_once { by_lists } else { at_once }
+}
+
+const fn scratch_len_by_lists(dims: &Dims) -> usize {
     let (n, columns) = (dims.nq + dims.rows(), max_columns(dims));
     let lists = dims.sensitivity.newton + 2 * dims.sensitivity.projections + 3 * dims.n_matrix;
     let solutions = (3 * n + rows_of_state(dims)) * columns + Memory::<f64>::len(dims, columns);
@@ -154,6 +160,13 @@ impl Ali3p {
     /// Length of the scratch that [`Ali3p::linearise`] needs, at least; a constant for generated models.
     pub const fn linearised_scratch_len(dims: &Dims) -> usize {
         scratch_len(dims)
+    }
+
+    /// The integrator, where velocities and accelerations are projected in the norm of M.
+    #[inline(always)]
+    pub(super) fn projects(&self) -> Option<Implicit> {
+        let projected = self.max_projections > 0 && self.projection == ProjectionMatrix::Mass;
+        projected.then_some(self.integrator)
     }
 
     /// The derivative of the recorded step. It lives in the scratch.
@@ -196,6 +209,12 @@ impl ImplicitIndex1 {
     /// Length of the scratch that [`ImplicitIndex1::linearise`] needs, at least; a constant for generated models.
     pub const fn linearised_scratch_len(dims: &Dims) -> usize {
         scratch_len(dims)
+    }
+
+    /// There are no projections.
+    #[inline(always)]
+    pub(super) fn projects(&self) -> Option<Implicit> {
+        None
     }
 
     /// The derivative of the recorded step. It lives in the scratch.
@@ -402,18 +421,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
 
     /// What the projections did: d, e and κ in `spare`.
     pub(super) fn differ(&mut self, record: &Record<'_, M::S>) {
-        // d = zd − zd*, e = zdd − zdd*, κ = λ − λ*: so that λ* and κ make up the λ that is kept.
         let [d, e, kappa] = &mut self.spare;
-        let differences = [
-            (&mut **d, &*record.zd, &*record.zd_star),
-            (&mut **e, &*record.zdd, &*record.zdd_star),
-            (&mut **kappa, &*record.lambda, &*record.lambda_star),
-        ];
-        for (to, a, b) in differences {
-            for (to, (&a, &b)) in to.iter_mut().zip(a.iter().zip(b)) {
-                *to = a - b;
-            }
-        }
+        differences(record, d, e, kappa);
     }
 
     /// P in the place of M, in the list of the motion, too: nothing reads M once Newton's matrix is there.
@@ -509,6 +518,21 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             }
         }
         Ok(())
+    }
+}
+
+/// What the projections did: d = zd − zd*, e = zdd − zdd*, κ = λ − λ*, so that λ* and κ make up the λ that is kept.
+#[cfg_attr(not(feature = "small"), inline(always))]
+pub(super) fn differences<S: Scalar>(record: &Record<'_, S>, d: &mut [S], e: &mut [S], kappa: &mut [S]) {
+    let differences = [
+        (d, &*record.zd, &*record.zd_star),
+        (e, &*record.zdd, &*record.zdd_star),
+        (kappa, &*record.lambda, &*record.lambda_star),
+    ];
+    for (to, a, b) in differences {
+        for (to, (&a, &b)) in to.iter_mut().zip(a.iter().zip(b)) {
+            *to = a - b;
+        }
     }
 }
 

@@ -194,7 +194,43 @@ fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str,
         model.table_product(&y, &mut w, &mut rho).expect("lengths");
         all.push(("table_product", rho));
     }
+    let out = |n: usize| vec![f64::NAN; n];
+    let columns = columns(rhs, s.parameters);
+    if model.fuses_derivatives() {
+        let n = d.nq * s.parameters;
+        let [velocity, position, ratio] = WEIGHTS;
+        let weights = Weights { velocity, position, ratio };
+        let small = vec![SMALL; d.rows()];
+        let (mut z, mut zd, mut zdd, mut delta) = (out(n), out(n), out(n), out(n));
+        let mut lambda_rho = out(d.rows() * s.parameters);
+        let (mut left, mut sizes) = (out(2 * rhs.len()), out(2 * rhs.len()));
+        let (p, q) = (&columns[..n], &columns[1..=n]);
+        let to = (&mut z, &mut zd, &mut zdd, &mut lambda_rho, &mut delta, &mut left, &mut sizes);
+        model
+            .differentiate_step(
+                at, lambda, impulses, weights, &small, p, q, &mut w, to.0, to.1, to.2, to.3, to.4, to.5, to.6,
+            )
+            .expect("regular");
+        all.push(("differentiate_step", [z, zd, zdd, lambda_rho, delta, left, sizes].concat()));
+    }
+    if model.fuses_rates() {
+        let n = d.nv * s.parameters;
+        let (mut zd, mut vd, mut lambda) = (out(d.nq), out(d.nv), out(multipliers.len()));
+        let (mut vd_rho, mut g, mut g_rho) =
+            (out(n), out(d.n_objectives), out(d.n_objectives * s.parameters));
+        let (p, q) = (&columns[..n], &columns[1..=n]);
+        let to = (&mut zd, &mut vd, &mut lambda, &mut vd_rho, &mut g, &mut g_rho);
+        model
+            .differentiate_rate(here, stabilisation, p, q, &mut w, to.0, to.1, to.2, to.3, to.4, to.5)
+            .expect("regular");
+        all.push(("differentiate_rate", [zd, vd, lambda, vd_rho, g, g_rho].concat()));
+    }
     all
+}
+
+/// Numbers for derivatives that come in, and one more.
+fn columns(numbers: &[f64], parameters: usize) -> Vec<f64> {
+    numbers.iter().cycle().take(numbers.len() * parameters + 1).copied().collect()
 }
 
 /// The same by the generator's own interpreter, which never fuses. Pivots are for the caller, not results.
@@ -288,6 +324,20 @@ fn interpret(
         let weighed = weighed.with(Group::TableCostate, &y);
         all.extend(names.map(|name| named(name, &weighed)));
     }
+    let columns = columns(&given.rhs, d.sensitivity.parameters);
+    let small = vec![SMALL; d.rows()];
+    for (name, arguments, n) in
+        [("differentiate_step", &in_coordinates, d.nq), ("differentiate_rate", &in_joints, d.nv)]
+    {
+        if program.bundle(name).is_some() {
+            let n = n * d.sensitivity.parameters;
+            let arguments = arguments
+                .with(Group::Compliance, &small)
+                .with(Group::PositionColumns, &columns[..n])
+                .with(Group::VelocityColumns, &columns[1..=n]);
+            all.push(named(name, &arguments));
+        }
+    }
     all
 }
 
@@ -303,7 +353,14 @@ fn program(index: Option<u64>) -> Program {
     let (model, _) = mbs_codegen::read("closed.yaml", &text).expect("a valid model");
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
     let bundles = compiled::bundles(differentiated);
-    let options = Options { reference, freeze, bundles, products: Products::Always, ..Options::default() };
+    let options = Options {
+        reference,
+        freeze,
+        bundles,
+        products: Products::Always,
+        fused_steps: true,
+        ..Options::default()
+    };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }
 

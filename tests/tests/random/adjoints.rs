@@ -13,7 +13,8 @@ use mbs_runtime::named::{Fields, Memory};
 use mbs_runtime::simulation::{GradientMethod, adjoint_memory_len, gradient_by_adjoint, gradient_with};
 use mbs_runtime::{
     AdjointNode, Ali3p, Complex64, DifferentiableIntegrator, Differentiated, Fixed, Gradient, Index1, Inputs,
-    JointDerivatives, OnConstraints, Output, Rk4, Scalar, Span, StepError, System,
+    JointDerivatives, JointObjectiveDerivatives, OnConstraints, Output, Rk4, Scalar, Sensitivities, Span,
+    StepError, System,
 };
 use mbs_tests::closed;
 use mbs_tests::differentiated::{everything, parametrised};
@@ -43,7 +44,7 @@ fn interpreted_with(model: &Model, constrained: bool, by_products: bool) -> Opti
         bundles.extend(BundleKind::PRODUCTS);
     }
     bundles.dedup();
-    let options = Options { bundles, products: Products::Always, ..Options::default() };
+    let options = Options { bundles, products: Products::Always, fused_steps: true, ..Options::default() };
     match Program::new(model, None, &options) {
         Ok(program) => Some(Interpreted::new(program)),
         // There is no derivative by what violates a row that no coordinate can correct.
@@ -126,6 +127,8 @@ const METHODS: [(Formulation, Integrator); 13] = [
 #[test]
 fn adjoints_of_random_mechanisms() {
     let (mut compared, mut refused, mut worst) = ([0; METHODS.len()], 0, [[0.0f64; 2]; METHODS.len()]);
+    // Direct derivatives of few parameters come at once, adjoints by lists: neither has anything of the other.
+    let mut at_once = [0; 2];
     for seed in 0..mechanisms(24) {
         let shape = Shape {
             bodies: 2 + (seed % 3) as usize,
@@ -138,9 +141,14 @@ fn adjoints_of_random_mechanisms() {
         let text = parametrised(&random_closed(9000 + seed, shape), 6, &mut random);
         let mut model = read(&text);
         model.sensitivity = everything(&model);
+        if seed % 4 < 2 {
+            model.sensitivity.truncate(2);
+        }
         let by_products = seed / 2 % 2 == 0;
         let Some(program) = interpreted_with(&model, true, by_products) else { continue };
         assert_eq!(program.dims().sensitivity.product_columns > 0, by_products);
+        at_once[0] += usize::from(program.fuses_derivatives());
+        at_once[1] += usize::from(program.fuses_rates());
         for (k, &(formulation, integrator)) in METHODS.iter().enumerate() {
             let settings = model.simulation.clone();
             let simulation = Simulation { end: 0.02, step: 2e-3, formulation, integrator, ..settings };
@@ -161,7 +169,8 @@ fn adjoints_of_random_mechanisms() {
     for (k, (formulation, integrator)) in METHODS.iter().enumerate() {
         println!("{formulation:?}, {integrator:?}: {} compared, {:?}", compared[k], worst[k]);
     }
-    println!("{refused} refused");
+    println!("{refused} refused, at once {at_once:?}");
+    assert!(at_once.iter().all(|&n| n >= 2), "{at_once:?} at once");
     assert!(compared.iter().all(|&n| n >= 6), "{compared:?} compared, {refused} refused");
 }
 

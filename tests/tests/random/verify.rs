@@ -27,6 +27,25 @@ fn five_bar() -> (Program, Simulation) {
     (program(&model, true), simulation)
 }
 
+/// A derivative at once that is wrong is seen by the gradients of the runs that use it, against complex steps of runs.
+#[test]
+fn broken_derivatives_at_once_fail() {
+    let path = format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR"));
+    let model = read(&std::fs::read_to_string(path).expect("a shipped model"));
+    let options = Options { bundles: verify::bundles(true), fused_steps: true, ..Options::default() };
+    let program = Program::new(&model, None, &options).expect("a program");
+    let implicit = Simulation { end: 0.3, step: 1e-2, ..model.simulation.clone() };
+    let explicit =
+        Simulation { formulation: Formulation::Index1, integrator: Integrator::Rk4, ..implicit.clone() };
+    for (simulation, name) in [(&implicit, "differentiate_step"), (&explicit, "differentiate_rate")] {
+        let clean = verify::report(&program, simulation, false, |_| {}).expect("a run");
+        assert!(clean.passed(), "{}", told(&clean));
+        let report = verify::report(&broken(&program, name), simulation, false, |_| {}).expect("a run");
+        assert!(report.derivatives.iter().all(|check| check.passed()), "{name}: {}", told(&report));
+        assert!(report.runs.iter().any(|check| !check.passed()), "{name} is broken and nobody sees it");
+    }
+}
+
 /// All that is wrong.
 fn told(report: &Report) -> String {
     let derivatives = report.derivatives.iter().filter(|check| !check.passed());
