@@ -1275,6 +1275,7 @@ pub mod five_bar_bouncing {
                         has_rate: true,
                         conditions: (0, 1),
                         impact: true,
+                        stops: true,
                         law: rt::ImpactLaw::Plain,
                         adds_rows: false,
                         switch: None,
