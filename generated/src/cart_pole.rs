@@ -82,6 +82,7 @@ pub mod cart_pole {
             joint_integrands: 5,
             joint_terminals: 4,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

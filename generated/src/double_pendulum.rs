@@ -82,6 +82,7 @@ pub mod double_pendulum {
             joint_integrands: 19,
             joint_terminals: 7,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -101,6 +101,7 @@ pub mod five_bar_bouncing {
             joint_integrands: 15,
             joint_terminals: 3,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -82,6 +82,7 @@ pub mod mirrored {
             joint_integrands: 28,
             joint_terminals: 3,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

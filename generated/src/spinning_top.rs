@@ -82,6 +82,7 @@ pub mod spinning_top {
             joint_integrands: 12,
             joint_terminals: 6,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -82,6 +82,7 @@ pub mod torque_free_top {
             joint_integrands: 21,
             joint_terminals: 7,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -224,6 +224,8 @@ pub enum Exists {
     Cheaper,
     /// With the bundles it is made of, where the generator chooses it.
     Fused,
+    /// For gradients of steps whose projections have the matrix of the tangent.
+    Tangent,
 }
 
 /// What the cost of a bundle is counted in.

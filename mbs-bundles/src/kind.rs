@@ -129,7 +129,7 @@ impl Selection {
         match self {
             Selection::Unconstrained => matches!(entry.exists, Exists::Unconstrained),
             Selection::Cheaper => matches!(entry.exists, Exists::Cheaper),
-            Selection::Of(_) if matches!(entry.exists, Exists::Cheaper) => false,
+            Selection::Of(_) if matches!(entry.exists, Exists::Cheaper | Exists::Tangent) => false,
             Selection::Of(families) => {
                 let mut k = 0;
                 while k < families.len() && families[k] as u8 != entry.family as u8 {

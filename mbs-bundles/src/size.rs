@@ -11,7 +11,7 @@ macro_rules! for_each_size {
             ]
             sensitivity [
                 parameters start newton projections integrands terminals joint joint_factors joint_integrands joint_terminals
-                product_columns
+                product_columns tangent_product
             ]
             // Sums of others, and lengths that only their places tell.
             others [

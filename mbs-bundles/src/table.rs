@@ -287,6 +287,19 @@ macro_rules! bundles {
                     VelocityCostate AccelerationCostate]
                 -> slices(z: [nq] "by z", rho: [parameters] "by the parameters")
                 { pivots: None, exists: Cheaper, cost: [8 link], sections: none }
+            /// Derivatives of ydᵀ P d + yddᵀ P e, where P is the symmetric part of the leading matrix W.
+            TangentProduct = tangent_product(
+                at: Motion, lambda: Lambda, weights: Weights, impulses: Impulses, yd: VelocityCostate, ydd: AccelerationCostate
+            )
+                reads [Time Z Zd Zdd U Lambda Weights VelocityImpulse AccelerationImpulse VelocityCostate AccelerationCostate]
+                -> slices(
+                    z: [nq] "by z",
+                    zd: [nq] "by zd",
+                    zdd: [nq] "by zdd",
+                    multipliers: [rows] "by λ",
+                    rho: [parameters] "by the parameters",
+                )
+                { pivots: None, exists: Tangent, cost: [8 link, 12 entry, 4 nq nq], sections: none }
         }
         trait ObjectiveDerivatives in Sensitivities {
             places { objective_places: [Places<'_>; 2] }

@@ -69,6 +69,7 @@ fn results(entry: &Entry) -> String {
         Exists::Always => "",
         Exists::Unconstrained => ". Not for models with constraints",
         Exists::Events | Exists::Fused => "",
+        Exists::Tangent => ". Only for projections with the matrix of the tangent",
         Exists::Cheaper => ". Only where it takes fewer operations than products with the lists",
         Exists::Replaced => {
             ". With constraints, the coordinate form and the constraints in joint form take its place"

@@ -263,7 +263,8 @@ fn slower(rows: &[Row], way: &Way, limit: f64) -> Option<String> {
 const TOO_LONG: &str = "takes longer than ";
 
 fn make_ready<'a>(side: Side<'a>, plan: &Plan) -> Result<Ready<'a>, String> {
-    let bundles = verify::bundles(side.model.is_constrained());
+    let simulation = side.case.map_or(&side.model.simulation, |case| &case.simulation);
+    let bundles = verify::bundles(simulation, side.model.is_constrained());
     let mut model =
         interpret(side.model, side.case, &plan.set, bundles).map_err(|error| error.to_string())?;
     let (engine, fusing) = plan.engine;
@@ -284,7 +285,7 @@ fn ways(ready: &Ready<'_>, plan: &Plan) -> Vec<Way> {
             let way =
                 |resolution| Way { coordinates: ready.side.coordinates, formulation, integrator, resolution };
             match settings(ready, &way(Resolution::Step(plan.steps.first().copied().unwrap_or(1e-3))), plan) {
-                Err(SettingError::Clash { .. }) => {}
+                Err(SettingError::Clash { .. } | SettingError::Implicit { .. }) => {}
                 Ok(settings) if settings.is_adaptive() => {
                     all.extend(plan.tolerances.iter().map(|&x| way(Resolution::Tolerance(x))));
                 }

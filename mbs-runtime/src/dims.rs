@@ -123,6 +123,8 @@ pub struct SensitivityDims {
     /// Columns up to which transposed products by [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) and its like take
     /// fewer operations than products with the lists; zero if they are not there.
     pub product_columns: usize,
+    /// Rows of P where [`Sensitivities::tangent_product`](crate::Sensitivities::tangent_product) is there, nq; otherwise zero.
+    pub tangent_product: usize,
 }
 
 impl SensitivityDims {
@@ -139,6 +141,7 @@ impl SensitivityDims {
         joint_integrands: 0,
         joint_terminals: 0,
         product_columns: 0,
+        tangent_product: 0,
     };
 }
 

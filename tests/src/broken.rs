@@ -8,10 +8,9 @@ use mbs_codegen::program::Program;
 pub fn broken(program: &Program, name: &str) -> Program {
     let mut program = program.clone();
     let bundle = program.bundles.iter_mut().find(|bundle| bundle.name == name).expect("the bundle");
-    let last = bundle
-        .results
-        .iter()
-        .position(|r| ["values", "matrix", "jacobians", "m", "com_jacobian", "vd_z"].contains(&r.name));
+    let last = bundle.results.iter().position(|r| {
+        ["values", "matrix", "jacobians", "m", "com_jacobian", "vd_z", "multipliers"].contains(&r.name)
+    });
     let last = last.expect("a result of derivatives") as u32;
     let mut place = None;
     for (s, segment) in bundle.segments.iter().enumerate() {

@@ -92,6 +92,7 @@ pub mod five_bar {
             joint_integrands: 0,
             joint_terminals: 0,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

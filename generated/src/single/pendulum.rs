@@ -82,6 +82,7 @@ pub mod pendulum {
             joint_integrands: 11,
             joint_terminals: 5,
             product_columns: 0,
+            tangent_product: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

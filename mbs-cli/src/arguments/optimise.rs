@@ -42,6 +42,9 @@ pub(crate) struct Optimise {
     /// Keep an objective within a bound: `psi<=0.4`, `psi>=1`, `psi=0`, `max(psi)<=2`; may be given many times.
     #[arg(long, value_name = "BOUND", value_parser = limit, requires = "minimise")]
     pub(crate) subject_to: Vec<(String, Option<f64>, Option<f64>)>,
+    /// Judge the motion that drives prescribe, that of `mbs kinematics`, and not the one under forces.
+    #[arg(long)]
+    pub(crate) kinematics: bool,
     /// Begin at so many points: the model's values, then points spread over the bounds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) starts: Option<u32>,

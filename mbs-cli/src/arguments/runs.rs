@@ -417,6 +417,9 @@ pub(crate) struct Verify {
     /// Compare the gradient with differences of real runs, not with complex steps.
     #[arg(long)]
     pub(crate) differences: bool,
+    /// Check the gradient of the motion that drives prescribe, that of `mbs kinematics --gradient`.
+    #[arg(long, conflicts_with_all = ["differences", "against"])]
+    pub(crate) kinematics: bool,
     /// Instead, compare objectives and gradient of the run with those in other coordinates.
     #[arg(long, value_enum, value_name = "COORDINATES", conflicts_with = "differences")]
     pub(crate) against: Option<CoordinatesName>,

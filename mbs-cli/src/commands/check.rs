@@ -58,8 +58,10 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
 
 /// The program with all bundles of moderate size, and the names of the others with about how many operations they would need.
 fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<TooLarge>), Failure> {
-    // Fused steps are on request, and repeat what is counted here.
+    // Fused steps are on request, and repeat what is counted here; derivatives of the tangent belong to one way of projecting.
+    let simulation = case.map_or(&model.simulation, |case| &case.simulation);
     let all = BundleKind::ALL.into_iter().filter(|kind| kind.entry().family != Family::FusedSteps);
+    let all = all.filter(|&kind| kind != BundleKind::TangentProduct || simulation.projects_with_tangent());
     let estimates = program::estimates(model, &all.collect::<Vec<_>>());
     // Of what comes together the largest counts, and derivatives bring what they are derivatives of.
     let largest = |family: Family| {

@@ -187,7 +187,8 @@ impl Shown<'_> {
         }
     }
 
-    fn cells(&self, row: &Row) -> Vec<String> {
+    /// What a way came to; nothing if it failed.
+    fn cells(&self, row: &Row) -> Option<Vec<String>> {
         let way = &row.way;
         let mut cells = vec![way.coordinates.to_string(), method(way), resolution(way)];
         match &row.outcome {
@@ -198,14 +199,26 @@ impl Shown<'_> {
                 error(errors.gradient),
                 duration(*seconds),
                 gradient_seconds.map_or(String::new(), duration),
-                String::new(),
             ]),
-            Err(why) => {
-                cells.extend(std::iter::repeat_n(String::new(), 6));
-                cells.push(why.clone());
+            Err(_) => return None,
+        }
+        Some(cells)
+    }
+
+    /// Methods that failed: coordinates, method, at which resolutions, and why at the first of them.
+    fn failed(&self) -> Vec<[String; 4]> {
+        let mut failed: Vec<[String; 4]> = Vec::new();
+        for row in &self.found.rows {
+            let Err(why) = &row.outcome else { continue };
+            let (own, method, at) = (row.way.coordinates, method(&row.way), resolution(&row.way));
+            match failed.last_mut().filter(|last| last[0] == own && last[1] == method) {
+                Some([_, _, all, _]) => {
+                    let _ = write!(all, ", {at}");
+                }
+                None => failed.push([own.into(), method, at, why.clone()]),
             }
         }
-        cells
+        failed
     }
 
     fn text(&self) -> String {
@@ -221,11 +234,14 @@ impl Shown<'_> {
         let _ = writeln!(out, "  recommended  {}\n", self.recommendation());
         let mut table = Table::new(&HEADS);
         for row in &self.found.rows {
-            if let Ok(cells) = <[String; HEADS.len()]>::try_from(self.cells(row)) {
+            if let Some(Ok(cells)) = self.cells(row).map(<[String; HEADS.len()]>::try_from) {
                 table.row(cells);
             }
         }
         out.push_str(&table.print());
+        for [coordinates, method, at, why] in self.failed() {
+            let _ = writeln!(out, "\n  {coordinates}, {method}, {at}: {why}");
+        }
         for (coordinates, why) in &self.found.without {
             let _ = writeln!(out, "\n  {coordinates} coordinates: {why}");
         }
@@ -266,25 +282,23 @@ impl Shown<'_> {
         let mut page = Report {
             title: format!("{}: comparison", self.name),
             description: description.into(),
-            run: format!(
-                "recommended {}; reference {}; evaluated as {}; {}",
-                self.recommendation(),
-                self.reference(),
-                self.engine(),
-                again()
-            ),
+            run: format!("Recommended {}.", self.recommendation()),
             ..Report::default()
         };
         type Of = fn(&Measured) -> Option<f64>;
         let charts: [(&str, Of, Of); 3] = [
-            ("Error of the state over time", |found| Some(found.errors.state), |found| Some(found.seconds)),
             (
-                "Error of the objectives over time",
+                "Error of the state against computing time",
+                |found| Some(found.errors.state),
+                |found| Some(found.seconds),
+            ),
+            (
+                "Error of the objectives against computing time",
                 |found| found.errors.objectives,
                 |found| Some(found.seconds),
             ),
             (
-                "Error of the gradient over time",
+                "Error of the gradient against computing time",
                 |found| found.errors.gradient,
                 |found| found.gradient_seconds,
             ),
@@ -292,23 +306,50 @@ impl Shown<'_> {
         for (title, value, time) in charts {
             let curves = self.curves(value, time);
             if !curves.is_empty() {
+                let mut sets = vec![("ways that no other beats".to_string(), front(&curves))];
+                let mut kinds: Vec<&str> = self.found.rows.iter().map(|row| row.way.coordinates).collect();
+                kinds.dedup();
+                for kind in kinds {
+                    let of = |curve: &&Curve| curve.name.starts_with(&format!("{kind}, "));
+                    sets.push((format!("{kind} coordinates"), curves.iter().filter(of).cloned().collect()));
+                }
                 page.charts.push(Chart {
                     title: title.into(),
                     axis: "relative error".into(),
                     kind: Kind::Paths,
                     logarithmic: true,
                     abscissa: Some("wall time [s]".into()),
-                    sets: vec![(String::new(), curves)],
+                    sets,
                     ..Chart::default()
                 });
             }
         }
         page.times.push(Vec::new());
-        page.tables = vec![mbs_report::Table {
-            title: "Ways".into(),
-            heads: HEADS.map(String::from).into(),
-            rows: self.found.rows.iter().map(|row| self.cells(row)).collect(),
-        }];
+        let about =
+            [("reference", self.reference()), ("evaluated as", self.engine().into()), ("call", again())];
+        page.tables = vec![
+            mbs_report::Table {
+                title: "Errors and computing times".into(),
+                heads: HEADS.map(String::from).into(),
+                rows: self.found.rows.iter().filter_map(|row| self.cells(row)).collect(),
+            },
+            mbs_report::Table {
+                title: "How they were found".into(),
+                heads: vec![String::new(), String::new()],
+                rows: about.into_iter().map(|(name, what)| vec![name.into(), what]).collect(),
+            },
+        ];
+        let mut failed: Vec<Vec<String>> = self.failed().into_iter().map(Vec::from).collect();
+        for (coordinates, why) in &self.found.without {
+            failed.push(vec![(*coordinates).to_string(), String::new(), String::new(), why.clone()]);
+        }
+        if !failed.is_empty() {
+            page.tables.push(mbs_report::Table {
+                title: "Ways that failed".into(),
+                heads: ["coordinates", "method", "at", "why"].map(String::from).into(),
+                rows: failed,
+            });
+        }
         page
     }
 
@@ -333,7 +374,17 @@ impl Shown<'_> {
     }
 }
 
-const HEADS: [&str; 10] = [
+/// Curves with a point that no other point beats in both time and error.
+fn front(curves: &[Curve]) -> Vec<Curve> {
+    let points = |curve: &Curve| -> Vec<(f64, f64)> {
+        curve.values.chunks_exact(2).map(|point| (point[0], point[1])).collect()
+    };
+    let all: Vec<(f64, f64)> = curves.iter().flat_map(points).collect();
+    let beaten = |&(x, y): &(f64, f64)| all.iter().any(|&(a, b)| a <= x && b <= y && (a < x || b < y));
+    curves.iter().filter(|curve| !points(curve).iter().all(beaten)).cloned().collect()
+}
+
+const HEADS: [&str; 9] = [
     "coordinates",
     "method",
     "resolution",
@@ -343,5 +394,4 @@ const HEADS: [&str; 10] = [
     ">gradient",
     ">run",
     ">with gradient",
-    "why not",
 ];

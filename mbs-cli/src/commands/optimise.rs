@@ -13,7 +13,7 @@ use crate::session::journal::Journal;
 use crate::session::model;
 use crate::session::repeated::{again, quoted};
 use crate::session::saved_case::{exact, with_case};
-use crate::session::settings::{name_independent, overrides};
+use crate::session::settings::{name_independent, overrides, refuse_method};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::optimisation::{Optimisation, Scaling, Starts};
 use mbs_codegen::model::{Case, Model};
@@ -21,6 +21,7 @@ use mbs_engine::optimisation::{
     Evaluation, Failed, Iteration, Outcome, Problem, ProblemError, Request, Search, SearchError, Setup,
     Status, TrueExtreme, Watch, solve,
 };
+use mbs_engine::simulation::Analysis;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -42,7 +43,14 @@ pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
     }
     let overrides = overrides(common, None, Some(&arguments.method));
     let (engine, fusing) = common.engine.into();
-    let setup = Setup { case, set: &common.set, overrides: &overrides, engine, fusing };
+    let analysis = match arguments.kinematics {
+        true => Analysis::Kinematics,
+        false => Analysis::Dynamics,
+    };
+    if arguments.kinematics {
+        refuse_method(&overrides)?;
+    }
+    let setup = Setup { case, set: &common.set, analysis, overrides: &overrides, engine, fusing };
     let mut solved = model::write_equations(&source, || match Problem::new(&source, &problem, &setup) {
         Ok(problem) => Ok(Ok(problem)),
         Err(ProblemError::Instance(error)) => Err(error),
@@ -457,13 +465,17 @@ impl Shown<'_> {
             .into_iter()
             .filter_map(|(name, value)| Some(format!(" {name} {}", exact(value?))))
             .collect();
+        let run = if self.arguments.kinematics { "kinematics" } else { "run" };
         if let (Some(written), Some(case)) = (&self.written, &self.arguments.save_case) {
-            return Some(format!("mbs run {} --case {case}{times}", quoted(&written.display().to_string())));
+            return Some(format!(
+                "mbs {run} {} --case {case}{times}",
+                quoted(&written.display().to_string())
+            ));
         }
         if self.problem.variables.len() > SET || !self.problem.inputs.is_empty() {
             return None;
         }
-        let mut call = format!("mbs run {}{times}", quoted(&common.model.display().to_string()));
+        let mut call = format!("mbs {run} {}{times}", quoted(&common.model.display().to_string()));
         let own = self.problem.cases().next().map(String::from).or_else(|| common.case.clone());
         own.iter().for_each(|case| call.push_str(&format!(" --case {case}")));
         for (name, value) in &common.set {

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// Checks a model's derivatives and shows the result.
 pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
-    let Verify { common, by, differences, against, method } = arguments;
+    let Verify { common, by, differences, against, method, .. } = arguments;
     if let Some(other) = against {
         return compare_coordinates(arguments, *other);
     }
@@ -28,9 +28,14 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let case = session::find_case(&model, common.case.as_deref())?;
     let constrained = model.is_constrained();
     let overrides = overrides(common, None, Some(method));
-    let settings = Settings::of_dynamics(simulation(&model, case), constrained, &overrides);
+    let settings = if arguments.kinematics {
+        settings::refuse_method(&overrides)?;
+        Settings::of_kinematics(simulation(&model, case), constrained, &overrides)
+    } else {
+        Settings::of_dynamics(simulation(&model, case), constrained, &overrides)
+    };
     let settings = settings.map_err(|error| settings::refuse(&error))?;
-    let bundles = verify::bundles(constrained);
+    let bundles = verify::bundles(&settings.simulation, constrained);
     let interpreted = session::write_equations(&model, || interpret(&model, case, &common.set, bundles))?;
     if interpreted.program().coordinates.is_empty() {
         return Err(session::explain(&model, &InstanceError::NothingMoves));
@@ -48,7 +53,10 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     // What is set is the default of what is checked.
     let mut checked = Interpreted::new(interpreted.program_as_set());
     settings::choose_engine(&mut checked, common.engine, &settings);
-    let outcome = verify::report_of(checked, simulation, *differences, watch);
+    let outcome = match arguments.kinematics {
+        true => verify::report_of_driven(&checked, &settings, watch),
+        false => verify::report_of(checked, simulation, *differences, watch),
+    };
     let seconds = progress.finish();
     let found = outcome.map_err(|failure| {
         let (verify::Failure::Start(error)

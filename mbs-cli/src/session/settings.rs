@@ -36,6 +36,17 @@ pub(crate) fn overrides(common: &Common, output_step: Option<f64>, method: Optio
     }
 }
 
+/// Options of an integrator have no meaning for a motion that drives prescribe.
+pub(crate) fn refuse_method(overrides: &Overrides) -> Result<(), Failure> {
+    let Overrides { end, step, output_step, .. } = *overrides;
+    if *overrides == (Overrides { end, step, output_step, ..Overrides::default() }) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "`--kinematics` integrates nothing: leave out the options of formulation and integrator",
+    ))
+}
+
 /// Puts the coordinates that `--independent` names in the place of the model's.
 pub(crate) fn name_independent(
     model: &mut Analysed,
@@ -54,14 +65,24 @@ pub(crate) fn name_independent(
     let all: Vec<String> =
         model.tree.single_coordinates(model).into_iter().map(|(_, _, name)| name).collect();
     let mut named = Vec::new();
+    let mut tied = false;
     for name in names.iter().map(|name| name.trim()) {
         if !all.iter().any(|own| own == name) {
-            let all: Vec<&str> = all.iter().map(String::as_str).collect();
+            if model.model.tie_point(name, Span::default()) {
+                tied = true;
+                named.push((name.to_string(), Span::default()));
+                continue;
+            }
+            let points = model.point_coordinates();
+            let all: Vec<&str> = all.iter().chain(&points).map(String::as_str).collect();
             let near = nearest(name, all.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
             let near = near.unwrap_or_else(|| format!("; there are {}", some(&all)));
             return Err(Failure::usage(format!("there is no coordinate `{name}` to be independent{near}")));
         }
         named.push((name.to_string(), Span::default()));
+    }
+    if tied {
+        *model = Analysed::of(model.model.clone());
     }
     model.model.simulation.independent = named.clone();
     model.model.cases.iter_mut().for_each(|case| case.simulation.independent = named.clone());

@@ -684,10 +684,39 @@ fn independent_coordinates_are_named_on_the_command_line() {
             fails(2, words, &[&[command, &model, "--independent", "B.angel"], more].concat());
         }
     }
+    // Points, on the command line and in the file: the same run.
+    let point = run(&["--independent", "bar_12.p2.x,bar_12.p2.y"]);
+    let c = number(&point);
+    assert!(c != a && (a - c).abs() < 1e-6 * a.abs(), "{a} {c}");
     let folder = Folder::new();
-    let simulation =
-        "simulation: {formulation: matrix_r, independent: [bar_12.p2.x, P1.angle], end: 5, step: 1e-3}";
-    let text = text(&model).replace("simulation: {end: 5, step: 1e-3}", simulation);
-    let model = folder.file("five_bar.yaml", text);
-    fails(1, &["no coordinate `bar_12.p2.x`", "s - pos(bar_12.p2).x"], &["check", &model]);
+    let with = |points: &str| {
+        let simulation =
+            format!("simulation: {{formulation: matrix_r, independent: [{points}], end: 5, step: 1e-3}}");
+        folder.file("five_bar.yaml", text(&model).replace("simulation: {end: 5, step: 1e-3}", &simulation))
+    };
+    let file = with("bar_12.p2.x, bar_12.p2.y");
+    let found = json(&["gradient", &file, "--end", "0.2"]);
+    assert_eq!(number(&found["objectives"]), c);
+    let text = done(&["verify", &file, "--end", "0.2"]);
+    assert!(text.contains("PASS"), "{text}");
+    let file = with("bar_12.p3.x, P1.angle");
+    fails(1, &["no coordinate `bar_12.p3.x`", "did you mean `bar_12.p2.x`?"], &["check", &file]);
+}
+
+/// The gradient of a driven motion is verified, and its objectives are optimised: a tie rod without bump steer.
+#[test]
+fn driven_motions_are_verified_and_optimised() {
+    let model = shipped("suspension");
+    let text = done(&["verify", &model, "--kinematics"]);
+    assert!(text.contains("PASS") && text.contains("the adjoint gives the same gradient"), "{text}");
+    let found = json(&["verify", &model, "--kinematics"]);
+    let runs = found["gradient"].as_array().expect("checks");
+    assert!(!runs.is_empty() && runs.iter().all(|one| one["error"].as_f64().is_some_and(|e| e < 1e-10)));
+    fails(2, &["integrates nothing"], &["verify", &model, "--kinematics", "--integrator", "rk4"]);
+    let optimise = ["optimise", &model, "--kinematics", "--minimise", "bump_steer"];
+    let over = ["--over", "tie_inner_z=0.2:0.35", "--over", "tie_outer_z=0.2:0.35"];
+    let found = json(&[&optimise[..], &over].concat());
+    let [before, best] = ["start_cost", "cost"].map(|key| found[key].as_f64().expect("a number"));
+    assert!(best < 0.05 * before, "{before} {best}");
+    fails(2, &["integrates nothing"], &[&optimise[..], &over, &["--formulation", "index1"]].concat());
 }

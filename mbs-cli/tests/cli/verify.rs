@@ -355,7 +355,10 @@ fn ways_to_run_a_model_are_compared() {
         assert!(recommended["errors"][of].as_f64().expect("an error") <= 1e-2);
     }
     let text = std::fs::read_to_string(&page).expect("a page");
-    assert!(text.contains("Error of the gradient over time") && text.contains("ali3p with trapezoidal"));
+    assert!(
+        text.contains("Error of the gradient against computing time")
+            && text.contains("ali3p with trapezoidal")
+    );
     let refused = mbs(&["compare", &model, "--steps", "0"]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
 }

@@ -37,4 +37,4 @@ pub(crate) use rows::{Sample, row_values};
 pub use samples::States;
 pub use scales::Scales;
 pub use sections::Sections;
-pub use transposed_products::TransposedProducts;
+pub use transposed_products::{TransposedProducts, tangent_product};

@@ -79,6 +79,44 @@ impl TransposedProducts {
     }
 }
 
+/// Derivatives of ydᵀ P d + yddᵀ P e by z, zd, zdd, λ and ρ. P is the symmetric part of W, so that the weight of W_ij is
+/// (yd_i d_j + yd_j d_i + ydd_i e_j + ydd_j e_i)/2.
+pub fn tangent_product(
+    g: &mut Graph,
+    form: &CoordinateForm,
+    rows: usize,
+    seeds: &[ExprId],
+) -> [Vec<ExprId>; 5] {
+    let half = g.constant(0.5);
+    let pairs = [
+        (Group::VelocityCostate, Group::VelocityImpulse),
+        (Group::AccelerationCostate, Group::AccelerationImpulse),
+    ];
+    let mut weighted = Vec::with_capacity(form.pattern.tangent.len());
+    for (&(i, j), &entry) in form.pattern.tangent.iter().zip(&form.newton) {
+        let mut terms = Vec::with_capacity(4);
+        for (costate, impulse) in pairs {
+            for (i, j) in [(i, j), (j, i)] {
+                let (y, x) = (g.symbol(costate, i), g.symbol(impulse, j));
+                terms.push(g.mul(y, x));
+            }
+        }
+        let sum = g.sum(&terms);
+        weighted.push((entry, g.mul(half, sum)));
+    }
+    let nq = form.residual.len();
+    let sections = [(Group::Z, nq), (Group::Zd, nq), (Group::Zdd, nq), (Group::Lambda, rows)];
+    let mut symbols = Vec::new();
+    for (group, count) in sections {
+        symbols.extend((0..count as u32).map(|i| g.symbol(group, i)));
+    }
+    symbols.extend(seeds);
+    let mut rest = gradient(g, &weighted, &symbols).into_iter();
+    let parts = sections.map(|(_, count)| rest.by_ref().take(count).collect::<Vec<_>>());
+    let [z, zd, zdd, lambda] = parts;
+    [z, zd, zdd, lambda, rest.collect()]
+}
+
 /// Expressions with their weights, the symbols of a group from `first` on.
 fn weigh(g: &mut Graph, group: Group, first: usize, expressions: &[&[ExprId]]) -> Vec<(ExprId, ExprId)> {
     let all = expressions.iter().flat_map(|part| part.iter().copied());

@@ -54,6 +54,8 @@ pub struct Variable {
     pub rate: Scalar,
     /// Held during assembly.
     pub hold: bool,
+    /// Whether it is the coordinate of a point, so that its start follows from the others.
+    pub tied: bool,
     /// Where the file declares it.
     pub span: Span,
 }

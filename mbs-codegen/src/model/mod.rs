@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod event;
 pub mod expression;
 pub mod ids;
+mod independent_points;
 pub mod joint;
 pub mod knots;
 pub mod mode;
@@ -424,6 +425,15 @@ pub struct Simulation {
     pub objectives_in_error: bool,
     /// How gradients are computed.
     pub gradient: GradientMethod,
+}
+
+impl Simulation {
+    /// Whether steps are projected with the matrix of the tangent.
+    pub fn projects_with_tangent(&self) -> bool {
+        !self.integrator.is_runge_kutta()
+            && self.formulation == Formulation::Ali3p
+            && self.projection == Projection::Tangent
+    }
 }
 
 /// How the gradient of a run is computed. All agree to rounding, but for the continuous adjoint.

@@ -43,6 +43,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) pairs: Pairs,
     /// Whether transposed products are wanted, if they are cheaper than lists.
     pub(super) products: Option<Products>,
+    /// Whether derivatives of projections with the tangent are wanted.
+    pub(super) tangent_product: bool,
     /// Rounding of the program's scalar.
     pub(super) epsilon: f64,
     /// What the bundle being written leaves to loops.
@@ -84,6 +86,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             seeds,
             pairs,
             products: None,
+            tangent_product: false,
             epsilon: f64::EPSILON,
             rolled: Rolled::default(),
             cases: Vec::new(),

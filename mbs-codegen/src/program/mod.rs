@@ -378,6 +378,7 @@ impl Program {
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         equations.epsilon = options.scalar.epsilon();
         equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
+        equations.tangent_product = program.kinds.contains(&BundleKind::TangentProduct);
         equations.fuses = options.fused_steps && program.kinds.contains(&BundleKind::NewtonStep);
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
@@ -581,6 +582,10 @@ impl Program {
             Size::n_carried => 0,
             Size::parameters => self.sensitivity.len(),
             Size::product_columns => self.structure.derivatives.product_columns,
+            Size::tangent_product if self.kinds.contains(&BundleKind::TangentProduct) => {
+                self.coordinates.len()
+            }
+            Size::tangent_product => 0,
             Size::n_events => self.events.names.len(),
             Size::n_conditions => self.events.conditions.len(),
             Size::n_settings => self.events.inputs.len(),
@@ -855,10 +860,9 @@ fn unless_one(units: Vec<f64>) -> Vec<f64> {
 
 fn dependent(model: &Model, tree: &Tree) -> Vec<bool> {
     let follows = |link: &Link| model.joints[link.joint.index()].follows.is_some();
-    if !tree.links.iter().any(follows) {
-        return Vec::new();
-    }
-    tree.links.iter().flat_map(|link| link.z_range().map(move |_| follows(link))).collect()
+    let joints = tree.links.iter().flat_map(|link| link.z_range().map(move |_| follows(link)));
+    let all: Vec<bool> = joints.chain(model.variables.iter().map(|variable| variable.tied)).collect();
+    if all.contains(&true) { all } else { Vec::new() }
 }
 
 /// Which velocities a simulation names as independent; none if it names none.

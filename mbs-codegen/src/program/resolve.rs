@@ -37,6 +37,9 @@ pub(super) fn resolve(
             // Starts under constraints are found in coordinate form.
             if differentiated && (constrained || !explicit) {
                 kinds.extend(BundleKind::SENSITIVITIES);
+                if simulation.projects_with_tangent() {
+                    kinds.push(BundleKind::TangentProduct);
+                }
                 if matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto) {
                     kinds.extend(BundleKind::PRODUCTS);
                 }

@@ -5,6 +5,7 @@ use super::{BundleKind, Products, ProgramError};
 use crate::bundle::Specification;
 use crate::constrained::{
     CoordinateDerivatives, JointDerivatives, Sections, Sparse, TransposedProducts, joint_to_coordinate_form,
+    tangent_product,
 };
 use crate::dynamics::body_inertias;
 use crate::graph::{ExprId, Graph, Vec3, gradient};
@@ -59,6 +60,11 @@ impl Equations<'_, '_, '_> {
             all.push(self.specify(BundleKind::NewtonProduct, newton.to_vec())?);
             all.push(self.specify(BundleKind::AccelerationProduct, vec![acceleration])?);
             all.push(self.specify(BundleKind::ProjectionProduct, projection.to_vec())?);
+        }
+        if self.tangent_product {
+            let form = self.coordinate_form.as_ref().ok_or(ProgramError::Singular)?;
+            let product = tangent_product(self.g, form, self.rows.in_coordinate_form(), self.seeds);
+            all.push(self.specify(BundleKind::TangentProduct, product.to_vec())?);
         }
 
         // Objectives see v = L zd, vd = L zdd + h, and their multipliers among those of all rows.

@@ -93,6 +93,8 @@ pub const JOINT: Keys = keys(
         "points",
         "vectors",
         "aligned",
+        "coplanar",
+        "perpendicular",
         "zero",
         "names",
         "start",

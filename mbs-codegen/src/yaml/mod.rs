@@ -48,7 +48,7 @@ use std::rc::Rc;
 
 use crate::diagnostics::{Diagnostics, Span};
 use crate::model::evaluate::Values;
-use crate::model::{Coordinates, Model, Vector};
+use crate::model::{Coordinates, Joint, Model, Vector};
 use expression::resolve::Context;
 use fields::Fields;
 use load::shorten;
@@ -99,6 +99,21 @@ fn empty_file(diagnostics: &mut Diagnostics) {
     diagnostics
         .error(Span { line: 1, column: 1, ..Span::default() }, "the file is empty")
         .help("a model file starts with `mbs: 1`");
+}
+
+/// Points whose coordinates a simulation names as independent become variables, unless a joint or variable has the name.
+fn tie_independent_points(model: &mut Model) {
+    let simulations = [&model.simulation].into_iter().chain(model.cases.iter().map(|case| &case.simulation));
+    let named: Vec<_> = simulations.flat_map(|simulation| simulation.independent.clone()).collect();
+    for (name, span) in named {
+        let of_joint = |joint: &Joint| {
+            let coordinate = name.strip_prefix(&joint.name).and_then(|rest| rest.strip_prefix('.'));
+            coordinate.is_some_and(|coordinate| joint.coordinates.iter().any(|own| own == coordinate))
+        };
+        if !model.joints.iter().any(of_joint) {
+            model.tie_point(&name, span);
+        }
+    }
 }
 
 impl<'t> Reader<'t> {
@@ -187,6 +202,7 @@ impl<'t> Reader<'t> {
                     .help("write it so that it is: `max(x, 0)^1.5` is not enough, `(x^2 + 1e-12)^0.75` is; or leave the law as it is: `switches: plain`");
             }
         }
+        tie_independent_points(&mut model);
         self.keep_event_terms(&mut model);
         self.check_events(&model);
         self.check_modes(&model);

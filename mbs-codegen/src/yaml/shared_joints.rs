@@ -1,7 +1,7 @@
 //! Joints of `type: shared`: what two bodies have in common says which joint connects them.
 //!
-//! Input: pairs of points and vectors of parent and child that coincide, or pairs of points on a common line along a shared vector. Output:
-//! the sides of the joint that this is, as if it had been written.
+//! Input: pairs of points and vectors of parent and child that coincide, pairs of points on a common line along a shared vector or in a common
+//! plane normal to it, pairs of vectors at right angles. Output: the sides of the joint that this is, as if it had been written.
 //!
 //! | shared | joint |
 //! |---|---|
@@ -10,6 +10,9 @@
 //! | three points, two points and a vector, or a point and two vectors | fixed |
 //! | a vector, and points on a line along it | cylindrical |
 //! | two vectors, and points on a line along the first | prismatic |
+//! | a vector, and points in a plane normal to it | planar |
+//! | a point, and vectors at right angles | cardan |
+//! | nothing: `points: []` | floating |
 //!
 //! Holds afterwards: at the default parameters nothing is shared twice, and distances and angles between what is shared are the same on both
 //! bodies; for other parameters that is a condition, see [`SharedParts::equal`].
@@ -28,18 +31,22 @@ use crate::model::{BinaryOp, BodyId, JointKind, JointPoint, PointRef, Scalar, Sh
 /// The word of the model file.
 pub(super) const SHARED: &str = "shared";
 /// Keys that belong to it alone.
-pub(super) const KEYS: [&str; 4] = ["points", "vectors", "aligned", "zero"];
+pub(super) const KEYS: [&str; 6] = ["points", "vectors", "aligned", "coplanar", "perpendicular", "zero"];
 /// Keys of other joints that it has no use for.
 const FOREIGN: [&str; 4] = ["axis", "axes", "reference", "dh"];
 /// How well distances and cosines of both bodies agree, relative: nine digits, which people write.
 const AGREE: f64 = 1e-9;
 
-/// How many points, vectors and pairs of aligned points are shared.
+/// How many points, vectors, and pairs of aligned and coplanar points and of perpendicular vectors are shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     points: usize,
     vectors: usize,
     aligned: usize,
+    coplanar: usize,
+    perpendicular: usize,
+    /// Whether a list says that there is nothing.
+    empty: bool,
 }
 
 impl Counts {
@@ -49,70 +56,128 @@ impl Counts {
             Some(Kind::Sequence(items)) => items.len(),
             _ => 0,
         };
+        let is_empty = |key: &str| match field(key).map(|node| &node.kind) {
+            Some(Kind::Sequence(items)) => items.is_empty(),
+            _ => false,
+        };
+        let given = |key: &str| usize::from(field(key).is_some());
         Counts {
             points: items("points"),
             vectors: items("vectors"),
-            aligned: usize::from(field("aligned").is_some()),
+            aligned: given("aligned"),
+            coplanar: given("coplanar"),
+            perpendicular: given("perpendicular"),
+            empty: is_empty("points"),
+        }
+    }
+
+    /// The joint that this is, if it is one.
+    fn kind(self) -> Option<JointKind> {
+        let Counts { points, vectors, aligned, coplanar, perpendicular, empty } = self;
+        match (points, vectors, [aligned, coplanar, perpendicular]) {
+            (1, 0, [0, 0, 0]) => Some(JointKind::Spherical),
+            (2, 0, [0, 0, 0]) | (1, 1, [0, 0, 0]) => Some(JointKind::Revolute),
+            (3, 0, [0, 0, 0]) | (2, 1, [0, 0, 0]) | (1, 2, [0, 0, 0]) => Some(JointKind::Fixed),
+            (0, 1, [1, 0, 0]) => Some(JointKind::Cylindrical),
+            (0, 2, [1, 0, 0]) => Some(JointKind::Prismatic),
+            (0, 1, [0, 1, 0]) => Some(JointKind::Planar),
+            (1, 0, [0, 0, 1]) => Some(JointKind::Cardan),
+            (0, 0, [0, 0, 0]) if empty => Some(JointKind::Floating),
+            _ => None,
         }
     }
 
     /// The joint that this is; otherwise what is wrong, and what to do.
     pub(super) fn recognise(self) -> Result<JointKind, (String, &'static str)> {
-        let Counts { points, vectors, aligned } = self;
-        match (points, vectors, aligned) {
-            (1, 0, 0) => Ok(JointKind::Spherical),
-            (2, 0, 0) | (1, 1, 0) => Ok(JointKind::Revolute),
-            (3, 0, 0) | (2, 1, 0) | (1, 2, 0) => Ok(JointKind::Fixed),
-            (0, 1, 1) => Ok(JointKind::Cylindrical),
-            (0, 2, 1) => Ok(JointKind::Prismatic),
-            (0, 0, 0) => Err((
+        if let Some(kind) = self.kind() {
+            return Ok(kind);
+        }
+        let Counts { points, vectors, aligned, coplanar, perpendicular, .. } = self;
+        Err(match (points, vectors, [aligned, coplanar, perpendicular]) {
+            (0, 0, [0, 0, 0]) => (
                 "the bodies share nothing".into(),
-                "list `points` or `vectors` that they share, or write `type: floating`",
-            )),
-            (0, 0, _) => Err((
+                "list `points` or `vectors` that they share, or say so for a floating joint: `points: []`",
+            ),
+            (0, _, [_, _, 1]) => (
+                format!("{} without a shared point make no joint", self.words()),
+                "add `points: [[of the parent, of the child]]` for a cardan joint",
+            ),
+            (0, 0, [_, 0, 0]) => (
                 "aligned points lie on a line along a shared vector, and there is none".into(),
                 "add `vectors: [[of the parent, of the child]]`",
-            )),
-            (0, _, 0) => Err((
+            ),
+            (0, 0, [0, _, 0]) => (
+                "coplanar points lie in a plane normal to a shared vector, and there is none".into(),
+                "add `vectors: [[of the parent, of the child]]`",
+            ),
+            (0, _, [0, 0, 0]) => (
                 format!("{} alone leaves all translations free, which no joint does", self.words()),
-                "add `aligned: [point of the parent, point of the child]` for a cylindrical or prismatic joint, or a shared point",
-            )),
-            _ => Err((
+                "add `aligned: [point of the parent, point of the child]` for a cylindrical or prismatic joint, `coplanar` for a planar one, or a shared point",
+            ),
+            (0, 2.., [0, 1, 0]) => (
+                format!("{} leave two translations and no rotation, which no joint does", self.words()),
+                "leave out all vectors but the normal for a planar joint, or write `aligned` instead of `coplanar` for a prismatic one",
+            ),
+            _ => (
                 format!("{} are too much: {}", self.words(), self.enough()),
                 "leave out what says nothing new",
-            )),
-        }
+            ),
+        })
     }
 
-    /// What of too much is enough.
+    /// What of too much is enough: the part that is the stiffest joint, with as many points as possible.
     fn enough(self) -> String {
-        let Counts { points, vectors, aligned } = self;
-        let less = if points > 0 && aligned > 0 {
-            // A shared point lies on every line through it.
-            Counts { aligned: 0, ..self }
-        } else {
-            let points = points.min(3);
-            let most = if aligned > 0 { 2 } else { 3_usize.saturating_sub(points) };
-            Counts { points, vectors: vectors.min(most), aligned }
-        };
-        match less.recognise() {
-            Ok(kind) => format!("{} already make a {} joint", less.words(), kind.keyword()),
-            Err(_) => "a few of them make a joint".into(),
+        let mut best: Option<(usize, usize, Counts, JointKind)> = None;
+        for points in (0..=self.points.min(3)).rev() {
+            for vectors in (0..=self.vectors.min(2)).rev() {
+                for kept in 0..8_usize {
+                    let [aligned, coplanar, perpendicular] =
+                        [1, 2, 4].map(|bit| usize::from(kept & bit != 0));
+                    let less = Counts { points, vectors, aligned, coplanar, perpendicular, empty: false };
+                    let there = aligned <= self.aligned
+                        && coplanar <= self.coplanar
+                        && perpendicular <= self.perpendicular;
+                    if let Some(kind) = less.kind().filter(|_| there) {
+                        let freedom = kind.velocities().len();
+                        if best.is_none_or(|(least, most, ..)| {
+                            freedom < least || (freedom == least && points > most)
+                        }) {
+                            best = Some((freedom, points, less, kind));
+                        }
+                    }
+                }
+            }
+        }
+        match best {
+            Some((_, points, less, kind)) => {
+                let verb =
+                    if points + less.vectors == 1 && less.words() == "1 point" { "makes" } else { "make" };
+                format!("{} already {verb} a {} joint", less.words(), kind.keyword())
+            }
+            None => "a few of them make a joint".into(),
         }
     }
 
     /// In words: `2 points, 1 vector`.
     pub(super) fn words(self) -> String {
-        let Counts { points, vectors, aligned } = self;
+        let Counts { points, vectors, aligned, coplanar, perpendicular, .. } = self;
         let count = |n: usize, one: &str| match n {
             0 => None,
             1 => Some(format!("1 {one}")),
             n => Some(format!("{n} {one}s")),
         };
-        let aligned = (aligned > 0).then(|| String::from("aligned points"));
-        let all: Vec<String> =
-            [count(points, "point"), count(vectors, "vector"), aligned].into_iter().flatten().collect();
-        all.join(", ")
+        let given = |n: usize, what: &str| (n > 0).then(|| what.to_string());
+        let all: Vec<String> = [
+            count(points, "point"),
+            count(vectors, "vector"),
+            given(aligned, "aligned points"),
+            given(coplanar, "coplanar points"),
+            given(perpendicular, "perpendicular vectors"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if all.is_empty() { "nothing".into() } else { all.join(", ") }
     }
 }
 
@@ -170,18 +235,18 @@ impl<'t> Reader<'t> {
         let vectors = self.read_shared_pairs(fields.value("vectors"), bodies, |reader, node, body| {
             reader.read_direction(node, Some(body), scope).map(|(_, v)| v)
         })?;
-        let aligned = match fields.value("aligned") {
-            Some(node) => {
-                Some(self.read_shared_pair(node, bodies, |r, n, body| r.read_point_of(n, body, scope))?)
+        let mut placed = None;
+        for node in ["aligned", "coplanar"].into_iter().filter_map(|key| fields.value(key)) {
+            placed = Some(self.read_shared_pair(node, bodies, |r, n, body| r.read_point_of(n, body, scope))?);
+        }
+        let [mut zero, mut crossed] = [None, None];
+        for (key, to) in [("zero", &mut zero), ("perpendicular", &mut crossed)] {
+            if let Some(node) = fields.value(key) {
+                *to = Some(self.read_shared_pair(node, bodies, |reader, node, body| {
+                    reader.read_direction(node, Some(body), scope).map(|(_, v)| v)
+                })?);
             }
-            None => None,
-        };
-        let zero = match fields.value("zero") {
-            Some(node) => Some(self.read_shared_pair(node, bodies, |reader, node, body| {
-                reader.read_direction(node, Some(body), scope).map(|(_, v)| v)
-            })?),
-            None => None,
-        };
+        }
         right.then_some(())?;
 
         // Directions: from the first point to each other one, then the vectors.
@@ -206,9 +271,12 @@ impl<'t> Reader<'t> {
             self.check_angles(first, second, kind, bodies)?;
             equal.push(cosines(first, second));
         }
-        let place = points.into_iter().next().or(aligned);
+        let place = points.into_iter().next().or(placed);
         if let Some(place) = place {
             (parent.point, child.point) = (place.parent, place.child);
+        }
+        if let Some(crossed) = crossed {
+            return self.place_cardan(crossed, zero, (parent, child));
         }
         let mut directions = directions.into_iter();
         let axis = directions.next();
@@ -221,6 +289,13 @@ impl<'t> Reader<'t> {
         let (Some(axis), reference) = (axis, reference.or(zero)) else {
             return Some(SharedParts { equal, ..SharedParts::default() });
         };
+        if kind == JointKind::Planar && reference.is_none() {
+            let message = "recognised a planar joint: nothing says along which direction its x lies";
+            self.diagnostics.error(axis.span, message).help(
+                "add `zero: [vector of the parent, vector of the child]`, directions in the plane that are parallel where the angle is zero",
+            );
+            return None;
+        }
         let same = axis.parent == axis.child
             && reference.as_ref().is_none_or(|reference| reference.parent == reference.child);
         if reference.is_none() && !same {
@@ -239,9 +314,44 @@ impl<'t> Reader<'t> {
             return Some(SharedParts { equal, ..SharedParts::default() });
         }
         put(parent, child, axis, |side| &mut side.axis);
-        if let Some(reference) = reference.filter(|_| !same) {
+        if let Some(reference) = reference.filter(|_| !same || kind == JointKind::Planar) {
             put(parent, child, reference, |side| &mut side.reference);
         }
+        Some(SharedParts { equal, ..SharedParts::default() })
+    }
+
+    /// The axes of a cardan joint, at right angles whatever its angles are. Without `zero` frames are parallel where both angles are zero.
+    fn place_cardan(
+        &mut self,
+        crossed: Direction,
+        zero: Option<Direction>,
+        (parent, child): (&mut Side, &mut Side),
+    ) -> Option<SharedParts> {
+        let mut equal = Vec::new();
+        match zero {
+            Some(zero) => put(parent, child, zero, |side| &mut side.reference),
+            None => {
+                let a = self.check_direction(crossed.span, &crossed.parent, "the first axis")?;
+                let b = self.check_direction(crossed.span, &crossed.child, "the second axis")?;
+                let cosine: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum::<f64>() / (norm(a) * norm(b));
+                if cosine.abs() > AGREE {
+                    let angle = cosine.acos();
+                    let message = format!(
+                        "recognised a cardan joint whose axes make {angle} rad with parallel frames, not a right angle: nothing says where its angles are zero"
+                    );
+                    self.diagnostics.error(crossed.span, message).help(
+                        "add `zero: [vector of the parent, vector of the child]`: the first is along the child's axis, the second along the parent's axis, where both angles are zero",
+                    );
+                    return None;
+                }
+                let unit = |v: &Vector| Box::new(Vector::Unit(Box::new(v.clone())));
+                let cosine = Scalar::Dot(unit(&crossed.parent), unit(&crossed.child));
+                let one = Scalar::Number(1.0);
+                let sum = Scalar::Binary(BinaryOp::Add, Box::new(one.clone()), Box::new(cosine));
+                equal.push([sum, one]);
+            }
+        }
+        put(parent, child, crossed, |side| &mut side.axis);
         Some(SharedParts { equal, ..SharedParts::default() })
     }
 

@@ -45,24 +45,13 @@ impl Reader<'_> {
                 continue;
             }
             let message = format!("there is no coordinate `{}` to be independent", shorten(name));
-            let near = nearest(name, single.iter().map(|(_, _, coordinate)| coordinate.as_str()));
-            let point = ["x", "y", "z"]
-                .into_iter()
-                .find_map(|axis| name.strip_suffix(axis)?.strip_suffix('.').map(|of| (of, axis)));
-            let is_point = |of: &str| {
-                of.split('.').next().is_some_and(|body| model.bodies.iter().any(|own| own.name == body))
-            };
+            let points = model.point_coordinates();
+            let all = single.iter().map(|(_, _, coordinate)| coordinate).chain(&points);
+            let near = nearest(name, all.map(String::as_str));
             self.diagnostics.error(*at, message).help(match near {
-                // The position of a point is not a coordinate: a variable is.
-                _ if point.is_some_and(|(of, _)| is_point(of)) => {
-                    let (of, axis) = point.unwrap_or_default();
-                    format!(
-                        "tie a variable to the point, `variables: {{s: START}}` and `constraints: {{tie: {{type: equation, value: \"s - pos({of}).{axis}\"}}}}`, and name it"
-                    )
-                }
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "name coordinates as `joint.coordinate`, or variables; the joint must not be cut (`cut: false`), nor have Euler \
-                         parameters"
+                None => "name coordinates as `joint.coordinate`, of points as `body.point.x`, or variables; the joint must not be cut \
+                         (`cut: false`), nor have Euler parameters"
                     .into(),
             });
         }

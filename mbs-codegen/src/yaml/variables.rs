@@ -28,6 +28,7 @@ impl<'t> Reader<'t> {
             value: Scalar::Number(0.0),
             rate: Scalar::Number(0.0),
             hold: false,
+            tied: false,
             span: entry.key_span,
         };
         if entry.value.is_null() {

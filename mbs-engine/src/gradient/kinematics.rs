@@ -140,28 +140,49 @@ pub fn simulate(
         return Err(failure);
     }
     let (statistics, start) = ran?;
-    let dims = model.dims();
-    let (objectives, derivatives) = along.sums.split_at(dims.n_objectives);
-    let found = Found {
-        objectives: objectives.to_vec(),
-        derivatives: derivatives.to_vec(),
-        end: along.state.clone(),
-        effort: Effort::Implicit(statistics),
-        adjoint: None,
-        events: Vec::new(),
-        parameters: dims.sensitivity.parameters,
-    };
+    let found = along.found(statistics);
     let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
     Ok((Ran { found, damping: None, jumps, seconds }, start))
 }
 
+/// Moves the model and differentiates its objectives; whoever watches sees every node.
+pub(crate) fn visit(
+    model: &Interpreted,
+    settings: &Settings,
+    adjoint: bool,
+    mut see: impl FnMut(Node<'_>),
+) -> Result<(Found, StartStatistics), RunFailure> {
+    if let Some(what) = refused_with_events(model, settings) {
+        return Err(RunFailure::Step(StepError::Unsupported { what }));
+    }
+    model.begin_run();
+    let simulation = &settings.simulation;
+    let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
+    let mut along = Along::new(model, adjoint);
+    let (statistics, start) = along.run(&span, simulation.step, |motion, along| {
+        see(along.node(motion));
+        ControlFlow::Continue(())
+    })?;
+    Ok((along.found(statistics), start))
+}
+
 /// Objectives of a driven motion without their gradient, in any numbers: complex ones carry derivatives.
 pub fn objectives<S: Scalar>(model: &Interpreted<S>, settings: &Settings) -> Result<Vec<S>, RunFailure> {
+    objectives_moved(model, settings, Vec::new())
+}
+
+/// The same with inputs moved by these numbers.
+pub(crate) fn objectives_moved<S: Scalar>(
+    model: &Interpreted<S>,
+    settings: &Settings,
+    moved: Vec<(usize, S)>,
+) -> Result<Vec<S>, RunFailure> {
     let simulation = &settings.simulation;
     let (start, end) = (S::from_f64(simulation.begin), S::from_f64(simulation.end));
     let span = Span { start, end, output: Output::Steps };
     let mut along = Along::new(model, false);
     along.plain = true;
+    along.moved = moved;
     along.run(&span, simulation.step, |_, _| ControlFlow::Continue(()))?;
     along.sums.truncate(model.dims().n_objectives);
     Ok(along.sums)
@@ -175,6 +196,8 @@ struct Along<'a, S: Scalar> {
     plain: bool,
     /// Whether objectives read multipliers.
     forces: bool,
+    /// Inputs that are moved, and by how much.
+    moved: Vec<(usize, S)>,
     state: Vec<S>,
     derivatives: Vec<S>,
     /// Objectives and gradient: sums, and integrands at this node and the one before.
@@ -194,6 +217,7 @@ impl<'a, S: Scalar> Along<'a, S> {
             adjoint,
             plain: false,
             forces: judges_forces(model),
+            moved: Vec::new(),
             state: zeros(State::<S>::len(&dims)),
             derivatives: zeros(StateDerivatives::<S>::len(&dims)),
             sums: zeros(Gradient::<S>::len(&dims)),
@@ -214,7 +238,8 @@ impl<'a, S: Scalar> Along<'a, S> {
         let (model, dims) = (self.model, self.model.dims());
         let mut state = vec![S::ZERO; State::<S>::len(&dims)];
         let mut scratch = vec![S::ZERO; Assembly::scratch_len(&dims)];
-        let (inputs, mut signals) = (&mut model.input_signals(), model.input_signals());
+        let signals = || model.input_signals().moved(self.moved.clone());
+        let (inputs, mut signals) = (&mut signals(), signals());
         let begun = Assembly::DEFAULT.begin_driven(model, inputs, span.start, &mut state, &mut scratch);
         let start = begun.map_err(RunFailure::Start)?;
         State::of(&dims, &mut self.state).map_err(RunFailure::Step)?.reset(span.start);
@@ -284,6 +309,20 @@ impl<'a, S: Scalar> Along<'a, S> {
 }
 
 impl Along<'_, f64> {
+    fn found(&self, statistics: Statistics) -> Found {
+        let dims = self.model.dims();
+        let (objectives, derivatives) = self.sums.split_at(dims.n_objectives);
+        Found {
+            objectives: objectives.to_vec(),
+            derivatives: derivatives.to_vec(),
+            end: self.state.clone(),
+            effort: Effort::Implicit(statistics),
+            adjoint: None,
+            events: Vec::new(),
+            parameters: dims.sensitivity.parameters,
+        }
+    }
+
     fn node<'n>(&'n self, motion: Motion<'n, f64>) -> Node<'n> {
         let dims = self.model.dims();
         let (n, p) = (dims.nq * dims.sensitivity.parameters, dims.sensitivity.parameters);

@@ -266,6 +266,9 @@ pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let mut bundles = Vec::new();
     if constrained || !simulation.integrator.is_runge_kutta() {
         bundles.extend(BundleKind::SENSITIVITIES);
+        if simulation.projects_with_tangent() {
+            bundles.push(BundleKind::TangentProduct);
+        }
         if !simulation.integrator.is_runge_kutta()
             && matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto)
         {

@@ -3,8 +3,8 @@
 use super::problem::{Problem, Run};
 use crate::Interpreted;
 use crate::failures::describe;
-use crate::gradient::{self, adjoint::Choice};
-use crate::simulation::{self, Follower, Record, RunFailure, Settings};
+use crate::gradient::{self, adjoint::Choice, kinematics};
+use crate::simulation::{self, Analysis, Follower, Record, RunFailure, Settings};
 use mbs_codegen::model::GradientMethod;
 use mbs_runtime::StepError;
 
@@ -153,7 +153,17 @@ impl Run {
             reason: describe(&self.model, failure) + &within,
             stopped: matches!(failure, RunFailure::Stopped(_)),
         };
-        let (mut values, mut slopes) = if derivatives {
+        let driven = self.settings.analysis == Analysis::Kinematics;
+        let (mut values, mut slopes) = if derivatives && driven {
+            let asked = self.settings.simulation.gradient;
+            let choice = kinematics::choose(&self.model, asked, false);
+            let choice = choice.map_err(|error| failed(&RunFailure::Step(error)))?;
+            let ran = kinematics::simulate(&self.model, &self.settings, &choice, follower);
+            let (ran, _) = ran.map_err(|error| failed(&error))?;
+            evaluation.jumps.extend(ran.jumps.iter().map(ToString::to_string));
+            evaluation.events.push(Vec::new());
+            (ran.found.objectives, ran.found.derivatives)
+        } else if derivatives {
             let prepared = gradient::prepare(&self.model, &self.settings).map_err(|error| failed(&error))?;
             let choice =
                 choice(&self.model, &self.settings).map_err(|error| failed(&RunFailure::Step(error)))?;

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use mbs_engine::optimisation::{Problem, Setup, Unwatched, solve};
-//! use mbs_engine::simulation::Overrides;
+//! use mbs_engine::simulation::{Analysis, Overrides};
 //!
 //! let text = "
 //! mbs: 1
@@ -20,7 +20,7 @@
 //! optimisation: {quiet: {minimise: travel, over: [c]}}
 //! ";
 //! let (model, _) = mbs_codegen::analyse("mount.yaml", text).unwrap();
-//! let setup = Setup { case: None, set: &[], overrides: &Overrides::default(), engine: Default::default(), fusing: Default::default() };
+//! let setup = Setup { case: None, set: &[], analysis: Analysis::Dynamics, overrides: &Overrides::default(), engine: Default::default(), fusing: Default::default() };
 //! let mut problem = Problem::new(&model, &model.optimisation[0], &setup).unwrap();
 //! let outcome = solve(&mut problem, &mut Unwatched).unwrap();
 //! // Over a long time, ∫x² is least at c = sqrt(k m).

@@ -6,7 +6,7 @@ use super::scaling;
 use crate::failures::describe;
 use crate::gradient;
 use crate::simulation::{
-    self, Instance, InstanceError, Overrides, Settings, interpret, refuse_held_signals, simulation,
+    self, Analysis, Instance, InstanceError, Overrides, Settings, interpret, refuse_held_signals, simulation,
 };
 use crate::sweep::sampling;
 use crate::{Engine, Fusing, Interpreted};
@@ -22,6 +22,8 @@ pub struct Setup<'a> {
     pub case: Option<&'a Case>,
     /// Parameters with other values than the model's.
     pub set: &'a [(String, f64)],
+    /// Whether runs are motions under forces or those that drives prescribe.
+    pub analysis: Analysis,
     /// Settings in place of the model's.
     pub overrides: &'a Overrides,
     /// How equations are evaluated.
@@ -381,7 +383,8 @@ fn plain(
     model.model.objectives = objectives;
     model.model.sensitivity.clear();
     let case = case.cloned();
-    Instance::of_dynamics(&model, case.as_ref(), setup.set, setup.overrides).map(Some)
+    let settings = settle(&model, case.as_ref(), setup)?;
+    Instance::new(&model, case.as_ref(), setup.set, settings, &[]).map(Some)
 }
 
 /// Smallest and largest values of the integrands of a run at x.
@@ -428,14 +431,26 @@ fn sizes(
     Ok((extremes, Some(Box::new(plain))))
 }
 
+/// The settings of a run.
+fn settle(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Settings, InstanceError> {
+    let (defaults, constrained) = (simulation(model, case), model.is_constrained());
+    match setup.analysis {
+        Analysis::Dynamics => Settings::of_dynamics(defaults, constrained, setup.overrides),
+        Analysis::Kinematics => Settings::of_kinematics(defaults, constrained, setup.overrides),
+    }
+    .map_err(InstanceError::Setting)
+}
+
 fn run(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Run, InstanceError> {
     let constrained = model.is_constrained();
-    let settings = Settings::of_dynamics(simulation(model, case), constrained, setup.overrides);
-    let mut settings = settings.map_err(InstanceError::Setting)?;
+    let mut settings = settle(model, case, setup)?;
     settings.judges_forces =
         model.objectives.iter().any(mbs_codegen::model::Objective::depends_on_multipliers);
     refuse_held_signals(model, case, &settings)?;
-    let mut bundles = gradient::bundles(&settings.simulation, constrained);
+    let mut bundles = match settings.analysis {
+        Analysis::Dynamics => gradient::bundles(&settings.simulation, constrained),
+        Analysis::Kinematics => gradient::kinematics::bundles(),
+    };
     for bundle in settings.bundles() {
         if !bundles.contains(&bundle) {
             bundles.push(bundle);

@@ -73,7 +73,7 @@ pub(super) fn compare(
 
 /// The largest difference of two rows in parts of the largest entry, each entry times the size of its parameter. A row that has
 /// vanished has the size of what iterations leave.
-fn distance(program: &Program, found: &[f64], expected: &[f64]) -> f64 {
+pub(super) fn distance(program: &Program, found: &[f64], expected: &[f64]) -> f64 {
     let sizes = || (0..expected.len()).map(|k| seed(program, k).0.abs().max(1.0));
     let row = expected.iter().zip(sizes()).fold(VANISHED / LEAST, |row, (x, size)| row.max(x.abs() * size));
     let differences = found.iter().zip(expected).zip(sizes()).map(|((a, b), size)| (a - b).abs() * size);

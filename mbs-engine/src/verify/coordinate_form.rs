@@ -97,6 +97,7 @@ pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
     linearise(checks, point);
     projections(checks, point);
     products(checks, point);
+    tangent_product(checks, point);
     objective_derivatives(checks, point);
 }
 
@@ -294,6 +295,77 @@ fn products(checks: &mut Checks, point: &Point<f64>) {
         &row(&both_rho),
         &projected,
     );
+}
+
+/// Derivatives of ydᵀ P d + yddᵀ P e, where P is the symmetric part of the leading matrix.
+fn tangent_product(checks: &mut Checks, point: &Point<f64>) {
+    let dims = checks.model.dims();
+    if dims.sensitivity.tangent_product == 0 {
+        return;
+    }
+    let (nq, rows, p) = (dims.nq, dims.rows(), dims.sensitivity.parameters);
+    let numbers = |first: usize, len: usize| {
+        (0..len).map(|i| ((first + 7 * i) % 11) as f64 / 5.0 - 1.0).collect::<Vec<f64>>()
+    };
+    let [yd, ydd] = [2, 3].map(|first| numbers(first, nq + rows));
+    let [d, e] = [4, 5].map(|first| numbers(first, nq));
+    let impulses = Impulses {
+        velocity: &d,
+        velocity_multipliers: &point.lambda,
+        acceleration: &e,
+        acceleration_multipliers: &point.lambda,
+    };
+    let weights = |[velocity, position, ratio]: [f64; 3]| Weights { velocity, position, ratio };
+    let tangent = [0.7, 0.3, 0.2];
+    let model = &checks.model;
+    let mut w = vec![0.0; dims.workspace];
+    let [mut z, mut zd, mut zdd, mut lambda, mut rho] = [nq, nq, nq, rows, p].map(|len| vec![0.0; len]);
+    let written = model.tangent_product(
+        point.motion(),
+        &point.lambda,
+        weights(tangent),
+        impulses,
+        &yd,
+        &ydd,
+        &mut w,
+        &mut z,
+        &mut zd,
+        &mut zdd,
+        &mut lambda,
+        &mut rho,
+    );
+    let name = "tangent_product";
+    if written.is_err() {
+        return checks.unreadable(name);
+    }
+    let product = |model: &Interpreted<Complex64>, at: &Point<Complex64>| {
+        let lift = |x: f64| Complex64::new(x, 0.0);
+        let [velocity, position, ratio] = tangent.map(lift);
+        let weights = Weights { velocity, position, ratio };
+        let (mut r, mut phi) = (vec![Complex64::ZERO; nq], vec![Complex64::ZERO; rows]);
+        let mut w = vec![Complex64::ZERO; dims.workspace];
+        let mut matrix = vec![Complex64::ZERO; dims.n_matrix];
+        model.newton(at.motion(), &at.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).ok()?;
+        let pattern = model.pattern();
+        let blocks = Blocks::of(&dims, &pattern, &matrix).ok()?;
+        let mut sum = Complex64::ZERO;
+        for (&(i, j), &entry) in pattern.tangent.iter().zip(blocks.tangent) {
+            let (i, j) = (i as usize, j as usize);
+            let weight = yd[i] * d[j] + yd[j] * d[i] + ydd[i] * e[j] + ydd[j] * e[i];
+            sum += entry * lift(0.5 * weight);
+        }
+        Some(vec![sum])
+    };
+    let row = |values: &[f64]| values.iter().map(|&x| vec![x]).collect::<Vec<_>>();
+    for (what, by, values) in [
+        ("(yᵀ P d)_z", BY_Z, &z),
+        ("(yᵀ P d)_zd", BY_ZD, &zd),
+        ("(yᵀ P d)_zdd", BY_ZDD, &zdd),
+        ("(yᵀ P d)_λ", By::Multipliers, &lambda),
+        ("(yᵀ P d)_ρ", By::Parameters, &rho),
+    ] {
+        checks.compare((name, what), (Of::Product, by), point, &row(values), &product);
+    }
 }
 
 fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {

@@ -6,7 +6,9 @@
 //! of a run with step control is that of its steps.
 
 use crate::dynamics::Dynamics;
+use crate::gradient::kinematics;
 use crate::signals::Signals;
+use crate::simulation::{RunFailure, Settings};
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::symbols::Group;
@@ -69,6 +71,11 @@ impl<S: Scalar> Model<S> {
             Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times, true),
             Method::Sdirk4(_, damping) => self.stiff(damping, times),
         }
+    }
+
+    /// Objectives of the motion that drives prescribe.
+    pub(super) fn driven(&self, settings: &Settings) -> Result<Vec<S>, RunFailure> {
+        kinematics::objectives_moved(&self.model, settings, self.input.into_iter().collect())
     }
 
     fn inputs(&self) -> Signals<'_, S> {

@@ -16,7 +16,9 @@ use mbs_runtime::formulation::StartStatistics;
 use std::ops::ControlFlow;
 
 /// Compared instants after the start, and disturbed ones.
-const VISITED: usize = 5;
+pub(super) const VISITED: usize = 5;
+/// Multipliers where a motion has none.
+pub(super) const DISTURBED_WITH: f64 = 0.7;
 const DISTURBED: usize = 2;
 
 /// Results of the verification.
@@ -86,11 +88,13 @@ impl Report {
     }
 }
 
-/// The bundles of a full verification, for a model with or without constraints.
-pub fn bundles(constrained: bool) -> Vec<BundleKind> {
+/// The bundles of a full verification with a run by these settings, for a model with or without constraints.
+pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection, BundleKind::ConstraintRows];
     // The accelerations of a tree are those of forward dynamics.
-    BundleKind::ALL.into_iter().filter(|kind| constrained || !own.contains(kind)).collect()
+    let all = BundleKind::ALL.into_iter().filter(|kind| constrained || !own.contains(kind));
+    let tangent = simulation.projects_with_tangent();
+    all.filter(|&kind| tangent || kind != BundleKind::TangentProduct).collect()
 }
 
 /// Checks every derivative of a program with the bundles of [`bundles`], its parameters at their defaults, and the gradient of a run
@@ -174,7 +178,7 @@ fn watched(
 }
 
 /// Compares emitted derivatives at what the run visited, and at disturbed instants.
-fn derivatives(
+pub(super) fn derivatives(
     model: &Interpreted,
     visited: Vec<Instant>,
     redundant: bool,
@@ -212,7 +216,7 @@ fn derivatives(
 }
 
 /// Bundles of derivatives that the program has and no check has seen.
-fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
+pub(super) fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
     let wanted = [
         BundleKind::InverseDynamicsDerivatives,
         BundleKind::MarkerJacobians,
@@ -221,6 +225,7 @@ fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
         BundleKind::StartDerivatives,
         BundleKind::Linearise,
         BundleKind::LineariseProjections,
+        BundleKind::TangentProduct,
         BundleKind::IntegrandDerivatives,
         BundleKind::TerminalDerivatives,
         BundleKind::ConstraintRows,

@@ -89,10 +89,18 @@ impl RunCheck {
 }
 
 /// Derivatives of all that a run leaves, by one parameter, and what they are known to.
-struct Column {
+pub(super) struct Column {
     values: Outcome<f64>,
     errors: Outcome<f64>,
     oracle: Oracle,
+}
+
+impl Column {
+    /// Of objectives alone, by complex steps.
+    pub(super) fn of_objectives(objectives: Vec<f64>) -> Column {
+        let values = Outcome { objectives, ..Outcome::default() };
+        Column { errors: values.map(|_| 0.0), values, oracle: Oracle::ComplexSteps }
+    }
 }
 
 /// Compares a gradient and a last state with differences of whole runs; `simulation` and `method` are those of the run. With
@@ -359,18 +367,10 @@ struct Block<'a> {
     size: &'a dyn Fn(usize) -> f64,
 }
 
-/// Of iterated steps, which end where a correction is a small part of the motion in a step, accelerations are as good as velocities over
-/// `step`; stiff ones are small differences of much larger terms. Infinite: they are judged by themselves.
-fn compare(
-    model: &Interpreted,
-    found: &Found,
-    trace: &Trace,
-    columns: &[Column],
-    step: f64,
-) -> Vec<RunCheck> {
+/// The gradients of all objectives.
+pub(super) fn compare_objectives(model: &Interpreted, found: &Found, columns: &[Column]) -> Vec<RunCheck> {
     let mut checks = Vec::new();
-    let program = model.program();
-    for (i, (name, _)) in program.objectives.iter().enumerate() {
+    for (i, (name, _)) in model.program().objectives.iter().enumerate() {
         checks.extend(compare_block(
             model,
             columns,
@@ -384,6 +384,19 @@ fn compare(
             },
         ));
     }
+    checks
+}
+
+/// Of iterated steps, which end where a correction is a small part of the motion in a step, accelerations are as good as velocities over
+/// `step`; stiff ones are small differences of much larger terms. Infinite: they are judged by themselves.
+fn compare(
+    model: &Interpreted,
+    found: &Found,
+    trace: &Trace,
+    columns: &[Column],
+    step: f64,
+) -> Vec<RunCheck> {
+    let mut checks = compare_objectives(model, found, columns);
     let dims = model.dims();
     let named = |quantity, index| model.name(quantity, index).unwrap_or_default().to_owned();
     let coordinate = |i: usize| named(Quantity::Coordinate, i);

@@ -88,6 +88,52 @@ fn recognised_joints_of_a_tree_are_the_written_ones() {
     assert!(difference(&tree(SHARED), &tree(&other), 0.2) > 1e-5);
 }
 
+/// Planar, cardan and floating joints.
+#[test]
+fn recognised_joints_with_more_freedom_are_the_written_ones() {
+    const BODIES: &str = "
+mbs: 1
+name: puck
+gravity: [0.4, 0.3, -9.81]
+parameters: {L: 0.4, w: 0.1}
+bodies:
+  ground: {points: {P: [0, w, L]}, vectors: {n: [0, w, 1], x: [1, 0, 0]}}
+  puck: {mass: 2, com: [0.1, 0, 0.02], inertia: [0.1, 0.2, 0.3], points: {Q: [w, 0, 0], hub: [0, 0, L]}, vectors: {m: [0, 0, 1], e: [1, 0, 0], u: [1, 0, 0], r: [0, 1, 0]}}
+  spider: {mass: 1, com: [0, 0.1, -0.2], inertia: [0.03, 0.02, 0.02], points: {eye: [0, 0, w]}, vectors: {v: [0, 1, 0], s: [1, 0, 0]}}
+  shaft: {mass: 1, com: [0.05, 0.1, -0.2], inertia: [0.03, 0.02, 0.02], points: {eye: [0, 0, w]}, vectors: {v: [0, 0, 1], s: [0, 1, 0]}}
+  free: {mass: 1, inertia: [0.02, 0.03, 0.04]}
+JOINTS
+forces:
+  spring: {type: spring, from: shaft, to: free, stiffness: 20, free_length: L}
+objectives: {far: {terminal: \"dot(pos(free), pos(shaft)) + pos(spider).x\"}, speed: \"rate(table.angle)^2 + rate(cross.angle1)*rate(other.angle2)\"}
+sensitivity: [L, w]
+simulation: {end: 0.2, step: 5e-3, integrator: rk4}
+";
+    const SHARED: &str = "joints:
+  table: {type: shared, parent: ground, child: puck, vectors: [[n, m]], coplanar: [P, Q], zero: [x, e], start: {angle: 0.2, x_rate: 0.3}}
+  cross: {type: shared, parent: puck, child: spider, points: [[hub, eye]], perpendicular: [u, v], start: {angle1: 0.3, angle2: -0.2}}
+  other: {type: shared, parent: spider, child: shaft, points: [[origin, eye]], perpendicular: [s, v], zero: [v, s], start: {angle1: 0.1, angle2: 0.4}}
+  air: {type: shared, parent: ground, child: free, points: [], start: {x: 0.2, z: 0.3, wx: 0.5}}";
+    const WRITTEN: &str = "joints:
+  table:
+    type: planar
+    parent: {body: ground, point: P, axis: n, reference: x}
+    child: {body: puck, point: Q, axis: m, reference: e}
+    start: {angle: 0.2, x_rate: 0.3}
+  cross: {type: cardan, parent: puck.hub, child: spider.eye, axes: [[1, 0, 0], [0, 1, 0]], start: {angle1: 0.3, angle2: -0.2}}
+  other:
+    type: cardan
+    parent: {body: spider, axis: s, reference: v}
+    child: {body: shaft, point: eye, axis: v, reference: s}
+    start: {angle1: 0.1, angle2: 0.4}
+  air: {type: floating, parent: ground, child: free, start: {x: 0.2, z: 0.3, wx: 0.5}}";
+    let with = |joints: &str| BODIES.replace("JOINTS", joints);
+    let worst = difference(&with(SHARED), &with(WRITTEN), 0.2);
+    assert!(worst < 1e-12, "{worst}");
+    let other = WRITTEN.replace("axes: [[1, 0, 0], [0, 1, 0]]", "axes: [[1, 0, 0.01], [0, 1, 0]]");
+    assert!(difference(&with(SHARED), &with(&other), 0.2) > 1e-6);
+}
+
 /// Frames that are turned against each other: a point and two vectors, two points and a vector.
 #[test]
 fn recognised_fixed_joints_turn_frames() {

@@ -79,10 +79,16 @@ impl<M: Constrained> Step<'_, M> {
         {
             return Ok(());
         }
-        self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| failure.of(error))?;
+        // K belongs to multipliers of least norm, which the mass matrix finds as well.
+        let first = if redundant { ProjectionMatrix::Mass } else { settings.matrix };
+        self.prepare_projection(first, scale, redundant).map_err(|error| failure.of(error))?;
         if redundant {
             // On their way rows contradicted each other: what that put into the null space, divided by E, is large.
             self.least_multipliers().map_err(|error| failure.of(error))?;
+            if settings.matrix != first {
+                self.prepare_projection(settings.matrix, scale, redundant)
+                    .map_err(|error| failure.of(error))?;
+            }
             // That used the memory of the rows' sizes.
             let (dims, pattern) = (self.system.dims(), self.system.pattern());
             let blocks = Blocks::of(&dims, &pattern, self.leading.matrix);

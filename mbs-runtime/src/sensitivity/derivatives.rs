@@ -6,7 +6,7 @@
 //!
 //! Symbols as in [`constrained`](crate::constrained).
 
-use crate::constrained::{Constrained, Motion, Stabilisation, by_columns};
+use crate::constrained::{Constrained, Motion, Stabilisation, Weights, by_columns};
 pub use crate::dims::{Places, SensitivityDims};
 use crate::error::EvalError;
 use crate::system::{At, Start, System};
@@ -141,6 +141,28 @@ pub trait Sensitivities: Constrained {
     ) -> Result<(), EvalError> {
         let _ = (at, impulses, yd, ydd, w, z, rho);
         Err(EvalError::Absent { bundle: "projection_product" })
+    }
+
+    /// Writes the derivatives of ydᵀ P d + yddᵀ P e by z, zd, zdd, λ and ρ, where P is the symmetric part of W = M + γh C + βh² K; of `yd`, `ydd`
+    /// the weights of coordinates count, and of the impulses d and e. It is there where [`SensitivityDims::tangent_product`] is not zero.
+    #[allow(clippy::too_many_arguments, reason = "what a product reads and writes")]
+    fn tangent_product(
+        &self,
+        at: Motion<'_, Self::S>,
+        lambda: &[Self::S],
+        weights: Weights<Self::S>,
+        impulses: Impulses<'_, Self::S>,
+        yd: &[Self::S],
+        ydd: &[Self::S],
+        w: &mut [Self::S],
+        z: &mut [Self::S],
+        zd: &mut [Self::S],
+        zdd: &mut [Self::S],
+        multipliers: &mut [Self::S],
+        rho: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        let _ = (at, lambda, weights, impulses, yd, ydd, w, z, zd, zdd, multipliers, rho);
+        Err(EvalError::Absent { bundle: "tangent_product" })
     }
 }
 

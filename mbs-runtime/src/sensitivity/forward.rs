@@ -60,6 +60,12 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (x, mut y) = (start.kinematics(), end.kinematics_mut());
         self.formulas.read_prediction(|row, part, factor| add_scaled(row.of_mut(&mut y), factor, part.of(x)));
         self.stage(Stage::Newton, columns, directions, &mut end)?;
+        if self.projects_with_tangent() && self.least_norm {
+            self.exchange_turned();
+            let found = self.least_norm(columns, directions, &mut end);
+            self.exchange_turned();
+            found.map_err(fail)?;
+        }
         if self.projected() {
             self.stage(Stage::Rates, columns, directions, &mut end)?;
             self.stage(Stage::Accelerations, columns, directions, &mut end)?;
@@ -89,6 +95,18 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         b.fill(M::S::ZERO);
         let mut product = Product { columns, x: end.kinematics(), directions, y: b };
         self.lists.read(self.system, stage, self.enforcement, &mut product).map_err(fail)?;
+        if self.projects_with_tangent() {
+            match stage {
+                Stage::Newton => {}
+                Stage::Rates => self.subtract_tangent(columns, directions, end).map_err(fail)?,
+                Stage::Accelerations => {
+                    let (later, _) = cut("costates", self.costates, nq).map_err(fail)?;
+                    let (top, _) = cut_mut("b", self.b, nq).map_err(fail)?;
+                    add_scaled(top, M::S::ONE, later);
+                }
+            }
+        }
+        let (b, _) = cut_mut("b", self.b, n).map_err(fail)?;
         let (_, rows) = cut_mut("b", b, nq).map_err(fail)?;
         scale_rows(&dims, columns, self.formulas.scales(stage, self.enforcement), rows).map_err(fail)?;
         if let Some(active) = self.active {

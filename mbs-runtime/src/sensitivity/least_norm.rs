@@ -28,9 +28,13 @@ use crate::system::Units;
 const UNREACHED: f64 = 1e4;
 
 impl<M: Sensitivities> LinearisedStep<'_, M> {
-    /// Derivatives of B x, at the end of the step.
+    /// Derivatives of B x, at the end of the step, where B x are these multipliers.
     #[cold]
-    pub(super) fn differentiate_rows(&mut self, record: &Record<'_, M::S>) -> Result<(), StepError> {
+    pub(super) fn differentiate_rows(
+        &mut self,
+        record: &Record<'_, M::S>,
+        lambda: &[M::S],
+    ) -> Result<(), StepError> {
         let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
         // B x = λ with the smallest x in the norm of M
@@ -40,7 +44,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let units = self.system.units();
         // λ is of least norm only to rounding; a part of it that no x can reach is no contradiction.
         let mut most = 0.0;
-        for (k, (row, &lambda)) in rows.iter_mut().zip(record.lambda.iter()).enumerate() {
+        for (k, (row, &lambda)) in rows.iter_mut().zip(lambda).enumerate() {
             *row = lambda * M::S::from_f64(units.row(k) * units.row(k));
             let size = lambda.real().abs() * units.row(k);
             most = if size > most { size } else { most };

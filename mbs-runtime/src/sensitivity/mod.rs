@@ -40,6 +40,7 @@ mod start_transposed;
 mod state;
 mod step;
 mod stiff;
+mod tangent_projection;
 mod transposed;
 mod values;
 

@@ -14,7 +14,7 @@ use super::columns::add_product;
 use super::derivatives::{Impulses, Sensitivities};
 use super::stages::Stage;
 use super::state::StateDerivatives;
-use super::step::{LinearisedStep, write_compliance};
+use super::step::{Enforcement, LinearisedStep, write_compliance};
 use crate::error::{EvalError, StepError};
 use crate::formulation::Record;
 use crate::linear::blocks::{Blocks, BlocksMut};
@@ -79,10 +79,10 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             (record.motion(), self.formulas.weights, &mut *self.newton.leading.matrix);
         self.system.newton(at, record.lambda_star, weights, self.w, r, phi, matrix)?;
         let matrix = &mut *self.projection.leading.matrix;
-        if self.enforcement == (super::step::Enforcement::Positions { projected: true }) {
+        let projected = matches!(self.enforcement, Enforcement::Positions { projection: Some(_) });
+        if projected {
             self.system.projection(*record.t, record.z, record.u, self.w, matrix)?;
         }
-        let projected = self.projected();
         for (bordered, used) in [(&mut self.newton, true), (&mut self.projection, projected)] {
             if used {
                 let mut blocks = BlocksMut::of(&dims, &pattern, bordered.leading.matrix)?;

@@ -33,6 +33,9 @@ pub struct Differentiated<T>(pub T);
 
 /// An implicit step with a derivative.
 pub trait DifferentiableStep: ImplicitStep {
+    /// An error if its derivative by its size is not known.
+    fn check_size_derivative(&self) -> Result<(), StepError>;
+
     /// [`ImplicitStep::step`] that also fills the [`Record`] of the step.
     fn step_recorded<M: Sensitivities, I: Inputs<M::S>>(
         &self,
@@ -79,6 +82,11 @@ macro_rules! differentiable_step {
     ($($formulation:ty),+) => {
         $(
             impl DifferentiableStep for $formulation {
+                #[inline(always)]
+                fn check_size_derivative(&self) -> Result<(), StepError> {
+                    self.refuse_size_derivative()
+                }
+
                 #[inline(always)]
                 fn step_recorded<M: Sensitivities, I: Inputs<M::S>>(
                     &self,

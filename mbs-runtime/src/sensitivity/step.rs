@@ -29,6 +29,8 @@
 //! [ B     ] [κ′  ] = [−(Φdd; Ψd)_z z′ − (Φdd; Ψd)_zd zd′ − (Φdd; Ψd)_ρ          ]     λ′ = λ*′ + κ′
 //! ```
 //!
+//! With the matrix of the tangent P stands for M in the projections; for what that adds see `tangent_projection`.
+//!
 //! Under [`ImplicitIndex1`](crate::ImplicitIndex1) rows are those of accelerations, c = Φdd + a Φd + b Φ − e λ, and there are no
 //! projections:
 //!
@@ -45,6 +47,7 @@ use super::derivatives::{Impulses, Sensitivities};
 use super::products;
 use super::stages::Lists;
 use super::state::rows as rows_of_state;
+use super::tangent_projection::TangentImpulses;
 use super::values::{MotionValues, ProjectionValues};
 use crate::constrained::Stabilisation;
 use crate::error::{EvalError, StepError};
@@ -52,7 +55,7 @@ use crate::formulation::compliance::{write_least, write_negligible};
 use crate::formulation::newton::Failure;
 use crate::formulation::{Ali3p, ImplicitIndex1, ProjectionMatrix, Record, depend};
 use crate::integrator::Formulas;
-use crate::linear::blocks::{BlocksMut, holonomic_rows};
+use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows};
 use crate::linear::{Leading, copy, leading};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
@@ -63,11 +66,18 @@ use crate::system::{Dims, Units};
 pub(crate) enum Enforcement<S> {
     /// Φ = 0 and Ψ = 0; with projections, or without.
     Positions {
-        /// Whether velocities and accelerations are projected.
-        projected: bool,
+        /// Norm of the projections of velocities and accelerations, if there are any.
+        projection: Option<ProjectionMatrix>,
     },
     /// Φdd + a Φd + b Φ − e λ = 0 and Ψd + a Ψ − e μ = 0.
     Accelerations(Stabilisation<S>),
+}
+
+/// Whether projections have the matrix of the tangent; of a model without its derivatives a constant.
+#[cfg_attr(not(feature = "small"), inline(always))]
+fn projects_with_tangent<S: Scalar>(dims: &Dims, enforcement: Enforcement<S>) -> bool {
+    dims.sensitivity.tangent_product > 0
+        && enforcement == (Enforcement::Positions { projection: Some(ProjectionMatrix::Tangent) })
 }
 
 /// What a linearisation is for, and what it finds.
@@ -117,6 +127,7 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) column: &'a mut [M::S],
     /// Weights of the state at the end, on their way to the start.
     pub(super) bar: &'a mut [M::S],
+    pub(super) tangent: TangentImpulses<'a, M::S>,
     pub(super) memory: Memory<'a, M::S>,
     /// nq, nq, rows values.
     pub(super) spare: [&'a mut [M::S]; 3],
@@ -135,7 +146,7 @@ pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     let (n, columns) = (dims.nq + dims.rows(), max_columns(dims));
     let lists = dims.sensitivity.newton + 2 * dims.sensitivity.projections + 3 * dims.n_matrix;
     let solutions = (3 * n + rows_of_state(dims)) * columns + Memory::<f64>::len(dims, columns);
-    let solutions = solutions + products::column_len(dims);
+    let solutions = solutions + products::column_len(dims) + TangentImpulses::<f64>::len(dims);
     dims.rows() + lists + 2 * leading::scratch_len(dims) + solutions + dims.nq + n + dims.workspace
 }
 
@@ -156,6 +167,15 @@ impl Ali3p {
         self.linearise_for(Purpose::WHOLE, system, record, scratch)
     }
 
+    /// The matrix of the tangent has weights that depend on the size of the step.
+    pub(super) fn refuse_size_derivative(&self) -> Result<(), StepError> {
+        if self.max_projections > 0 && self.projection == ProjectionMatrix::Tangent {
+            let what = "there are no gradients of runs with events whose projections have the matrix of the tangent: choose `projection: mass`";
+            return Err(StepError::NotDifferentiable { what });
+        }
+        Ok(())
+    }
+
     #[cfg_attr(not(feature = "small"), inline(always))]
     pub(crate) fn linearise_for<'a, M: Sensitivities>(
         &self,
@@ -164,14 +184,10 @@ impl Ali3p {
         record: &mut [M::S],
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
-        let projected = self.max_projections > 0;
-        if projected && self.projection == ProjectionMatrix::Tangent {
-            let what = "there are no derivatives of projections with the tangent: choose the mass matrix for the projection";
-            return Err(StepError::NotDifferentiable { what });
-        }
         let record = Record::of(&system.dims(), record)?;
         let formulas = self.integrator.formulas(*record.h)?;
-        let enforcement = Enforcement::Positions { projected };
+        let projection = (self.max_projections > 0).then_some(self.projection);
+        let enforcement = Enforcement::Positions { projection };
         LinearisedStep::new(system, formulas, enforcement, purpose, &record, scratch)
     }
 }
@@ -191,6 +207,12 @@ impl ImplicitIndex1 {
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
         self.linearise_for(Purpose::WHOLE, system, record, scratch)
+    }
+
+    /// It is known.
+    #[inline(always)]
+    pub(super) fn refuse_size_derivative(&self) -> Result<(), StepError> {
+        Ok(())
     }
 
     #[cfg_attr(not(feature = "small"), inline(always))]
@@ -232,6 +254,12 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let active = pieces.next(rows)?;
         copy(active, record.active);
         let redundant = depend(*record.redundant != M::S::ZERO);
+        let tangent = projects_with_tangent(&dims, enforcement);
+        if !tangent && enforcement == (Enforcement::Positions { projection: Some(ProjectionMatrix::Tangent) })
+        {
+            let what = "the model has no derivatives of projections with the tangent: generate it with `projection: tangent`, or choose the mass matrix";
+            return Err(StepError::NotDifferentiable { what });
+        }
         let lower = pieces.next(dims.n_matrix)?;
         let lower = match enforcement {
             Enforcement::Positions { .. } => None,
@@ -248,8 +276,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             failure: Failure { t: (*record.t - *record.h).real(), h: record.h.real() },
             active: masked.then_some(&*active),
             redundant,
-            least_norm: redundant && purpose.multipliers,
-            products: purpose.products && !redundant && lower.is_none(),
+            least_norm: redundant && (purpose.multipliers || tangent),
+            products: purpose.products && !redundant && lower.is_none() && !tangent,
             sizes: match redundant {
                 true => [&record.z, &record.zd, &record.zdd].map(|part| system.units().largest(part)),
                 false => [0.0; 3],
@@ -280,6 +308,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             costates: pieces.next(n * columns)?,
             column: pieces.next(products::column_len(&dims))?,
             bar: pieces.next(rows_of_state(&dims) * columns)?,
+            tangent: TangentImpulses::new(&dims, &mut pieces)?,
             memory: Memory::new(&dims, columns, &mut pieces)?,
             spare: [pieces.next(nq)?, pieces.next(nq)?, pieces.next(rows)?],
             w: pieces.next(dims.workspace)?,
@@ -287,7 +316,14 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let failure = step.failure;
         step.evaluate(purpose.kept, record).map_err(|error| failure.of(error))?;
         if depend(step.least_norm) {
-            step.differentiate_rows(record)?;
+            if tangent {
+                step.differentiate_rows(record, record.lambda_star)?;
+                step.exchange_turned();
+            }
+            step.differentiate_rows(record, record.lambda)?;
+        }
+        if tangent {
+            step.differentiate_tangent(record).map_err(|error| failure.of(error))?;
         }
         Ok(step)
     }
@@ -295,7 +331,13 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     /// Whether something follows Newton's method.
     #[cfg_attr(not(feature = "small"), inline(always))]
     pub(super) fn projected(&self) -> bool {
-        self.enforcement == Enforcement::Positions { projected: true }
+        matches!(self.enforcement, Enforcement::Positions { projection: Some(_) })
+    }
+
+    /// Whether the projections have the matrix of the tangent.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    pub(super) fn projects_with_tangent(&self) -> bool {
+        projects_with_tangent(&self.system.dims(), self.enforcement)
     }
 
     /// Evaluates and factors everything at the accepted instant.
@@ -338,7 +380,10 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         self.newton.leading.factor(self.w, false)?;
 
         // Where rows depend on each other E is the one of the step, too: then its matrix can be kept.
-        let kept = kept && depend(self.redundant) && self.projected();
+        let kept = kept && depend(self.redundant) && self.projected() && !self.projects_with_tangent();
+        if self.projects_with_tangent() {
+            self.take_tangent()?;
+        }
         if (self.projected() || self.least_norm) && !kept {
             let values = MotionValues::of(&pattern, &places, self.lists.motion)?;
             let mut blocks = BlocksMut::of(&dims, &pattern, self.projection.leading.matrix)?;
@@ -371,15 +416,36 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         }
     }
 
-    /// `linearise_projections` at the end of the step.
+    /// P in the place of M, in the list of the motion, too: nothing reads M once Newton's matrix is there.
+    #[cold]
+    fn take_tangent(&mut self) -> Result<(), EvalError> {
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let tangent = Blocks::of(&dims, &pattern, self.newton.leading.matrix)?.tangent;
+        let mut blocks = BlocksMut::of(&dims, &pattern, self.projection.leading.matrix)?;
+        copy(blocks.tangent, tangent);
+        blocks.symmetrise(&pattern);
+        let (mass, _) = cut_mut("values", self.lists.motion, pattern.tangent.len())?;
+        copy(mass, blocks.tangent);
+        Ok(())
+    }
+
+    /// `linearise_projections` at the end of the step; of M where M is the matrix of the projections.
     #[cfg_attr(not(feature = "small"), inline(always))]
     pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         self.differ(record);
         let [d, e, kappa] = &self.spare;
+        let (zero, _) = cut_mut("column", self.column, self.system.dims().nq)?;
+        let (velocity, acceleration): (&[M::S], &[M::S]) =
+            if projects_with_tangent(&self.system.dims(), self.enforcement) {
+                zero.fill(M::S::ZERO);
+                (zero, zero)
+            } else {
+                (d, e)
+            };
         let impulses = Impulses {
-            velocity: d,
+            velocity,
             velocity_multipliers: record.sigma,
-            acceleration: e,
+            acceleration,
             acceleration_multipliers: kappa,
         };
         self.system.linearise_projections(record.projected(), impulses, self.w, self.lists.projections)

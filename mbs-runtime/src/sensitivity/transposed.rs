@@ -91,7 +91,19 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             None => {
                 if self.projected() {
                     self.stage_transposed(Stage::Accelerations, columns, &mut bar, rho)?;
+                    if self.projects_with_tangent() {
+                        copy(self.costates, self.x);
+                    }
                     self.stage_transposed(Stage::Rates, columns, &mut bar, rho)?;
+                }
+                if self.projects_with_tangent() {
+                    self.subtract_tangent_transposed(columns, &mut bar, rho).map_err(fail)?;
+                    if self.least_norm {
+                        self.exchange_turned();
+                        let found = self.least_norm_transposed(columns, &mut bar, rho);
+                        self.exchange_turned();
+                        found.map_err(fail)?;
+                    }
                 }
                 self.stage_transposed(Stage::Newton, columns, &mut bar, rho)?;
             }

@@ -136,6 +136,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
             joint_integrands: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
             joint_terminals: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
             product_columns: 0,
+            tangent_product: 0,
         }
     };
     pub(crate) const DIMS: Dims = Dims {

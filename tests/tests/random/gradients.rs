@@ -74,6 +74,11 @@ constraints:
         ("chosen, other reference", with("", ""), ReferencePoint::Origin),
         ("named", with("", ", independent: [A.angle, P1.angle]"), ReferencePoint::CentreOfMass),
         ("point 2", with(point_2, ", independent: [x2, y2]"), ReferencePoint::CentreOfMass),
+        (
+            "point 2 by name",
+            with("", ", independent: [bar_12.p2.x, bar_12.p2.y]"),
+            ReferencePoint::CentreOfMass,
+        ),
     ] {
         let (model, _) = mbs_codegen::read("five_bar.yaml", &text)
             .unwrap_or_else(|problems| panic!("{}", problems.render("five_bar.yaml", &text)));

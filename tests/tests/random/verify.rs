@@ -1,7 +1,7 @@
 //! Checks of whole runs: they pass on random mechanisms by every formulation, and fail where a derivative is wrong.
 
 use crate::mechanisms;
-use mbs_codegen::model::{Formulation, Integrator, Model, Simulation};
+use mbs_codegen::model::{Formulation, Integrator, Model, Projection, Simulation};
 use mbs_codegen::program::{Options, Program};
 use mbs_engine::verify::{self, Failure, Report};
 use mbs_runtime::StepError;
@@ -16,7 +16,7 @@ fn read(text: &str) -> Model {
 }
 
 fn program(model: &Model, constrained: bool) -> Program {
-    let options = Options { bundles: verify::bundles(constrained), ..Options::default() };
+    let options = Options { bundles: verify::bundles(&model.simulation, constrained), ..Options::default() };
     Program::new(model, None, &options).expect("a program")
 }
 
@@ -74,6 +74,35 @@ fn broken_derivatives_fail() {
             let gradient = report.runs.iter().any(|check| !check.passed());
             assert_eq!(gradient, used.contains(name), "{name}: {}", told(&report));
         }
+    }
+}
+
+/// Gradients of steps whose projections have the matrix of the tangent: exact by complex steps and by the adjoint, and a wrong derivative of
+/// that matrix is seen in its bundle and in the gradient.
+#[test]
+fn projections_with_the_tangent_are_differentiated() {
+    let path = format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR"));
+    let mut model = read(&std::fs::read_to_string(path).expect("a shipped model"));
+    for integrator in [Integrator::Trapezoidal, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }] {
+        let own = model.simulation.clone();
+        model.simulation =
+            Simulation { end: 0.3, step: 1e-2, integrator, projection: Projection::Tangent, ..own };
+        let (program, simulation) = (program(&model, true), model.simulation.clone());
+        let report = verify::report(&program, &simulation, false, |_| {}).expect("a run");
+        assert!(report.passed(), "{}", told(&report));
+        assert_eq!(report.derivatives.iter().filter(|check| check.bundle == "tangent_product").count(), 5);
+        assert_eq!(report.adjoints.len(), 3);
+        // It is another run than that with the mass matrix.
+        let mass = Simulation { projection: Projection::Mass, ..simulation.clone() };
+        let other = verify::report(&program, &mass, false, |_| {}).expect("a run");
+        let pairs = report.found.derivatives.iter().zip(&other.found.derivatives);
+        assert!(pairs.map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max) > 1e-4);
+
+        let wrong = verify::report(&broken(&program, "tangent_product"), &simulation, false, |_| {});
+        let wrong = wrong.expect("a run");
+        let mut seen = wrong.derivatives.iter().filter(|check| !check.passed()).peekable();
+        assert!(seen.peek().is_some() && seen.all(|check| check.bundle == "tangent_product"));
+        assert!(wrong.runs.iter().any(|check| !check.passed()), "{}", told(&wrong));
     }
 }
 
@@ -156,6 +185,10 @@ fn runs_of_random_mechanisms() {
         let text = parametrised(&random_closed(9000 + seed, shape), 5, &mut Random::new(seed));
         let mut model = read(&text);
         model.sensitivity = everything(&model);
+        // Of both matrices of the projections, in turn.
+        let projection = if seed % 2 == 0 { Projection::Mass } else { Projection::Tangent };
+        (model.simulation.formulation, model.simulation.integrator) = methods[0];
+        model.simulation.projection = projection;
         let program = program(&model, true);
         // The first method, and one of the others.
         for (formulation, integrator) in [methods[0], methods[1 + seed as usize % (methods.len() - 1)]] {
@@ -163,7 +196,7 @@ fn runs_of_random_mechanisms() {
             let simulation = Simulation { end: 0.02, step: 2e-3, formulation, integrator, ..settings };
             match verify::report(&program, &simulation, false, |_| {}) {
                 Ok(report) => {
-                    let method = format!("seed {seed}, {formulation:?}, {integrator:?}");
+                    let method = format!("seed {seed}, {formulation:?}, {integrator:?}, {projection:?}");
                     assert!(report.passed(), "{method}\n{}\n{text}", told(&report));
                     passed += 1;
                 }
