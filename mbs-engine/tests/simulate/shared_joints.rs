@@ -104,29 +104,29 @@ bodies:
   free: {mass: 1, inertia: [0.02, 0.03, 0.04]}
 JOINTS
 forces:
-  spring: {type: spring, from: shaft, to: free, stiffness: 20, free_length: L}
+  spring: {type: spring, from: shaft, to: free, stiffness: 20, natural_length: L}
 objectives: {far: {terminal: \"dot(pos(free), pos(shaft)) + pos(spider).x\"}, speed: \"rate(table.angle)^2 + rate(cross.angle1)*rate(other.angle2)\"}
 sensitivity: [L, w]
 simulation: {end: 0.2, step: 5e-3, integrator: rk4}
 ";
     const SHARED: &str = "joints:
-  table: {type: shared, parent: ground, child: puck, vectors: [[n, m]], coplanar: [P, Q], zero: [x, e], start: {angle: 0.2, x_rate: 0.3}}
+  table: {type: shared, parent: ground, child: puck, vectors: [[n, m]], coplanar: [P, Q], zero: [x, e], start: {angle: 0.2, x: {value: 0, rate: 0.3}}}
   cross: {type: shared, parent: puck, child: spider, points: [[hub, eye]], perpendicular: [u, v], start: {angle1: 0.3, angle2: -0.2}}
   other: {type: shared, parent: spider, child: shaft, points: [[origin, eye]], perpendicular: [s, v], zero: [v, s], start: {angle1: 0.1, angle2: 0.4}}
-  air: {type: shared, parent: ground, child: free, points: [], start: {x: 0.2, z: 0.3, wx: 0.5}}";
+  air: {type: shared, parent: ground, child: free, points: [], start: {x: 0.2, z: 0.3}}";
     const WRITTEN: &str = "joints:
   table:
     type: planar
     parent: {body: ground, point: P, axis: n, reference: x}
     child: {body: puck, point: Q, axis: m, reference: e}
-    start: {angle: 0.2, x_rate: 0.3}
+    start: {angle: 0.2, x: {value: 0, rate: 0.3}}
   cross: {type: cardan, parent: puck.hub, child: spider.eye, axes: [[1, 0, 0], [0, 1, 0]], start: {angle1: 0.3, angle2: -0.2}}
   other:
     type: cardan
     parent: {body: spider, axis: s, reference: v}
     child: {body: shaft, point: eye, axis: v, reference: s}
     start: {angle1: 0.1, angle2: 0.4}
-  air: {type: floating, parent: ground, child: free, start: {x: 0.2, z: 0.3, wx: 0.5}}";
+  air: {type: floating, parent: ground, child: free, start: {x: 0.2, z: 0.3}}";
     let with = |joints: &str| BODIES.replace("JOINTS", joints);
     let worst = difference(&with(SHARED), &with(WRITTEN), 0.2);
     assert!(worst < 1e-12, "{worst}");
