@@ -92,11 +92,11 @@ fn projections_with_the_tangent_are_differentiated() {
         assert!(report.passed(), "{}", told(&report));
         assert_eq!(report.derivatives.iter().filter(|check| check.bundle == "tangent_product").count(), 5);
         assert_eq!(report.adjoints.len(), 3);
-        // It is another run than that with the mass matrix.
+        // It is another run than that with the mass matrix: by 2.2e-6, where gradients are right to 1e-12.
         let mass = Simulation { projection: Projection::Mass, ..simulation.clone() };
         let other = verify::report(&program, &mass, false, |_| {}).expect("a run");
         let pairs = report.found.derivatives.iter().zip(&other.found.derivatives);
-        assert!(pairs.map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max) > 1e-4);
+        assert!(pairs.map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max) > 1e-6);
 
         let wrong = verify::report(&broken(&program, "tangent_product"), &simulation, false, |_| {});
         let wrong = wrong.expect("a run");
