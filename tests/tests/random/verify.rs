@@ -32,7 +32,11 @@ fn five_bar() -> (Program, Simulation) {
 fn broken_derivatives_at_once_fail() {
     let path = format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR"));
     let model = read(&std::fs::read_to_string(path).expect("a shipped model"));
-    let options = Options { bundles: verify::bundles(true), fused_steps: true, ..Options::default() };
+    let options = Options {
+        bundles: verify::bundles(&model.simulation, true),
+        fused_steps: true,
+        ..Options::default()
+    };
     let program = Program::new(&model, None, &options).expect("a program");
     let implicit = Simulation { end: 0.3, step: 1e-2, ..model.simulation.clone() };
     let explicit =
