@@ -646,7 +646,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
                 write!(
                     f,
-                    "at t = {t} {event} adds {row}, which is violated by {by:e} there: let the event happen where all constraints \
+                    "at t = {t}: {event} adds {row}, which is violated by {by:e} there: let the event happen where all constraints \
                      hold that it adds"
                 )
             }
@@ -656,7 +656,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                 let parameter = entry(Quantity::Sensitivity, parameter);
                 write!(
                     f,
-                    "at t = {t} {event} adds {row}, which holds there, but not where the event happens after a change of \
+                    "at t = {t}: {event} adds {row}, which holds there, but not where the event happens after a change of \
                      {parameter}: there is no gradient; let the event happen where all constraints hold that it adds"
                 )
             }
@@ -665,7 +665,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     (time(t), entry(Quantity::Event, event), entry(Quantity::Event, other));
                 write!(
                     f,
-                    "at t = {t} {event} is an impact that happens together with {other}, and one undoes what the other does: impacts at one time \
+                    "at t = {t}: {event} is an impact that happens together with {other}, and one undoes what the other does: impacts at one time \
                      have no definite result; change a parameter or the start a little so that one comes first"
                 )
             }
@@ -675,7 +675,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                 let parameter = entry(Quantity::Sensitivity, parameter);
                 write!(
                     f,
-                    "at t = {t} {event} happens together with {other}, but not after a change of {parameter}: there is no gradient where events \
+                    "at t = {t}: {event} happens together with {other}, but not after a change of {parameter}: there is no gradient where events \
                      meet; change a parameter or the start a little so that one comes first"
                 )
             }
@@ -684,7 +684,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
                 write!(
                     f,
-                    "at t = {t} {event} resets positions to where {row} holds, but not after a change of "
+                    "at t = {t}: {event} resets positions to where {row} holds, but not after a change of "
                 )?;
                 match parameter {
                     Some(parameter) => write!(f, "{}", entry(Quantity::Sensitivity, parameter))?,
@@ -700,7 +700,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
                 write!(
                     f,
-                    "at t = {t} {event} adds {row}, which holds there, but the function of the event does not tell the adjoint that it \
+                    "at t = {t}: {event} adds {row}, which holds there, but the function of the event does not tell the adjoint that it \
                      does after a change of parameters: take the direct method, or let the event happen where the constraint holds"
                 )
             }

@@ -142,14 +142,14 @@ impl<S: Scalar> Model<S> {
         Ok(Some((inputs, y)))
     }
 
-    /// Real numbers only: events are located by real parts.
+    /// Events are located by real parts; in complex numbers their times get the imaginary parts that make their functions zero.
     fn with_events(&self, method: &Method, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
         let damping = match *method {
             Method::Rk4(damping) => damping,
             Method::Ali3p(method) => return self.implicit(method, simulation),
             Method::Index1(method) => return self.implicit(method, simulation),
             Method::DormandPrince(..) | Method::Sdirk4(..) | Method::Trapezoidal(_) => {
-                let what = "a gradient across events is compared with differences of runs with fixed steps: take `rk4`";
+                let what = "a gradient across events is compared with runs of fixed steps: take `rk4`";
                 return Err(StepError::Unsupported { what });
             }
         };
@@ -292,7 +292,7 @@ fn explicit<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     }
     let mut u = vec![S::ZERO; dims.nu];
     inputs.at(S::from_f64(end), &mut u);
-    outcome(model, dynamics, &y, &u, end)
+    outcome(model, dynamics, &y, &u, S::from_f64(end))
 }
 
 /// The same in equal steps that end at events.
@@ -318,7 +318,7 @@ fn with_events<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
         }
         ControlFlow::Continue(())
     })?;
-    outcome(model, dynamics, &y, &u, last.real())
+    outcome(model, dynamics, &y, &u, last)
 }
 
 /// What a run leaves that ended in y = \[z, v, integrals\].
@@ -327,17 +327,17 @@ fn outcome<S: Scalar, D: JointDynamics<S = S>>(
     dynamics: &D,
     y: &[S],
     u: &[S],
-    end: f64,
+    t: S,
 ) -> Result<Outcome<S>, StepError> {
     let dims = model.dims();
-    let (system, state, t) = (WithObjectives { model, dynamics }, dims.state(), S::from_f64(end));
+    let (system, state) = (WithObjectives { model, dynamics }, dims.state());
     let (z, v) = (&y[..dims.nq], &y[dims.nq..state]);
     let at = At { t, z, v, x: &[], u };
     let zeros = |n| vec![S::ZERO; n];
     let (mut zd, mut zdd, mut vd) = (zeros(dims.nq), zeros(dims.nq), zeros(dims.nv));
     let (mut joint_lambda, mut w) = (zeros(dims.joint_rows()), zeros(system.dims().workspace));
     let (mut integrands, mut terminals) = (zeros(dims.n_objectives), zeros(dims.n_objectives));
-    let failed = |error| StepError::Eval { t: end, h: 0.0, error };
+    let failed = |error| StepError::Eval { t: t.real(), h: 0.0, error };
     dynamics.accelerate(at, &mut w, &mut zd, &mut vd, &mut joint_lambda).map_err(failed)?;
     euler_parameters::coordinate_accelerations(model, z, v, &vd, &mut zdd).map_err(failed)?;
     if dims.n_objectives > 0 {

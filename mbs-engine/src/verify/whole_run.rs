@@ -118,8 +118,6 @@ pub fn gradient(
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
     let method = method.iterated_to_rounding(redundant);
-    // Events are located by real numbers.
-    let differences = differences || !program.events.names.is_empty();
     // Both are translated once for all runs.
     let mut models = Models { program, real: model.clone(), complex: OnceLock::new() };
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };

@@ -181,7 +181,7 @@ bodies:
   carriage: {{mass: 0.1}}
   rod: {{mass: 1, inertia: [0.02, 0.02, 0.02], points: {{a: [0.5, 0, 0], b: [-0.5, 0, 0]}}}}
 joints:
-  ball: {{type: prismatic, parent: ground, child: ball, axis: [0, 0, 1], start: 1}}
+  drop: {{type: prismatic, parent: ground, child: ball, axis: [0, 0, 1], start: 1}}
   lift: {{type: prismatic, parent: ground, child: carriage, axis: [0, 0, 1], start: 1.1}}
   turn: {{type: revolute, parent: carriage, child: rod, axis: [0, 1, 0]}}
 events:
@@ -193,7 +193,7 @@ simulation: {{end: 0.6, step: 1e-2}}
 
 #[test]
 fn what_stops_a_body_never_lets_it_through() {
-    let bounce = "{when: ball.displacement, direction: falling, then: {impact: {restitution: 0.5}}}";
+    let bounce = "{when: drop.displacement, direction: falling, then: {impact: {restitution: 0.5}}}";
     let alone = run(&falling(&format!("  one: {bounce}")), &Overrides::default());
     assert!(alone.failure.is_none() && alone.seen.events.len() == 1);
     // Two impacts of one gap: the second would push the ball through the floor.
