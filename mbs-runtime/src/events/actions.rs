@@ -19,7 +19,7 @@ use crate::adjoint::items::{Actions, End, Item, Log};
 use crate::error::{EvalError, EventFailure, StepError};
 use crate::integrator::{ExplicitRun, Hooks, Next, Planned, Rates, Stepper, Taken, Verdict};
 use crate::linear::copy;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
 
@@ -305,7 +305,8 @@ impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W
     fn after(&mut self, run: &mut W, step: &Taken<W::S>) -> Result<Verdict<W::S>, StepError> {
         let (field, y) = run.parts();
         let Dims { nq, nv, .. } = field.dims();
-        let (z, rest) = y.split_at_checked(nq).unwrap_or_default();
-        self.note(step, z, rest.get(..nv).unwrap_or_default())
+        let fail = |error: EvalError| error.in_step(step.end.real(), 0.0);
+        let (z, rest) = cut("y", y, nq).map_err(fail)?;
+        self.note(step, z, cut("y", rest, nv).map_err(fail)?.0)
     }
 }

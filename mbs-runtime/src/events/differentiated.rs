@@ -156,9 +156,7 @@ where
         let along = AtEvent { columns, rho, clock };
         let ExplicitDriver { system, jump, w, .. } = &mut self.plain;
         jump.differentiate(system.events(), at, z_rho, v_rho, self.times.t_rho, along, self.jumps, w)?;
-        let velocities = state.get_mut(dims.nq..dims.nq + dims.nv);
-        self.plain.jump.apply(velocities.unwrap_or(&mut []));
-        Ok(())
+        self.plain.jump.apply_to(&dims, t, state)
     }
 
     fn coincides(&mut self, run: &mut W, t: D::S, event: usize, other: usize) -> Result<(), StepError> {

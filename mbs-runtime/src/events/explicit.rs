@@ -13,7 +13,7 @@ use crate::integrator::{
     Adaptive, AdaptiveRun, Controlled, ExplicitRun, Field, Fixed, FixedRun, FixedStep, Integrator, Limits,
     Nodes, Observe, ObserveDense, Rates, Span, Statistics, check_state, drive,
 };
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics};
 
@@ -115,7 +115,8 @@ impl<'a, M: WithEvents> ExplicitDriver<'a, M> {
         u: &[M::S],
     ) -> Result<(), StepError> {
         let (model, dims) = (self.system.events(), self.dims);
-        let z = y.get_mut(..dims.nq).unwrap_or(&mut []);
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let (z, _) = cut_mut("y", y, dims.nq).map_err(fail)?;
         match self.jump.place(dims.nu, &model.event_table(), event, z) {
             true => self.jump.check_placed(model, event, state_at(&dims, t, y, u)?, self.w),
             false => Ok(()),
@@ -181,9 +182,7 @@ impl<W: ExplicitRun, M: WithEvents<S = W::S>> Driver<W> for ExplicitDriver<'_, M
         let u = field.at_node(t);
         self.place(event, t, y, u)?;
         self.solve(event, state_at(&self.dims, t, y, u)?)?;
-        let velocities = y.get_mut(self.dims.nq..self.dims.nq + self.dims.nv);
-        self.jump.apply(velocities.unwrap_or(&mut []));
-        Ok(())
+        self.jump.apply_to(&self.dims, t, y)
     }
 
     fn restart(&mut self, _: &mut W, _: W::S) -> Result<(), StepError> {

@@ -34,7 +34,7 @@ use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
 use crate::linear::blocks::NOTHING;
 use crate::linear::{add_scaled, copy, lu, symmetric};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::sensitivity::columns::{row, row_mut};
 use crate::system::{At, Dims, Quantity, Units};
@@ -437,7 +437,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         self.impulse_slopes.fill(S::ZERO);
         let [by_p, by_q] = found.by;
         let (mut p_slopes, mut q_slopes) =
-            self.impulse_slopes.split_at_mut_checked(columns).unwrap_or_default();
+            cut_mut("slopes", self.impulse_slopes, columns).map_err(|error| error.in_step(t, 0.0))?;
         // Number k of the law changes by `change` in a column.
         let mut add = |k: usize, column: usize, change: S| {
             for (slopes, by) in [(&mut p_slopes, &by_p), (&mut q_slopes, &by_q)] {
@@ -449,8 +449,8 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let fail = |error: EvalError| error.in_step(t, 0.0);
         // Rates, restitution and friction, with no change of velocities: b and x are nothing.
         self.b.fill(S::ZERO);
-        let (nothing, _) = self.b.split_at_checked(n).unwrap_or_default();
-        let still = nothing.split_at_checked(nv).unwrap_or_default();
+        let (nothing, _) = cut("b", self.b, n).map_err(fail)?;
+        let still = cut("b", nothing, nv).map_err(fail)?;
         self.mu.fill(S::ZERO);
         system.event_jump_derivatives(at, still.0, still.1, self.mu, w, values).map_err(fail)?;
         for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
@@ -466,8 +466,9 @@ impl<'a, S: Scalar> Jump<'a, S> {
         }
         // a_ij with the response of j: numbers 2, 3 and 4 are a_00, a_01, a_11.
         for (of, pairs) in [(0, &[(0, 2)][..]), (1, &[(0, 3), (1, 4)][..])] {
-            let response = self.responses.get(of * n..(of + 1) * n).unwrap_or_default();
-            let (d, lambda) = response.split_at_checked(nv).unwrap_or_default();
+            let (_, response) = cut("responses", self.responses, of * n).map_err(fail)?;
+            let (response, _) = cut("responses", response, n).map_err(fail)?;
+            let (d, lambda) = cut("responses", response, nv).map_err(fail)?;
             // What rates have of velocities before the event is taken back: it stands with the other sign.
             for ((d, lambda), weight, mu) in [((d, lambda), S::ONE, -S::ONE), (still, -S::ONE, S::ZERO)] {
                 self.mu.fill(S::ZERO);
@@ -478,7 +479,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
                     let (i, j) = (i as usize, j as usize);
                     for &(other, number) in pairs {
-                        let response = self.responses.get(other * n..).unwrap_or_default();
+                        let (_, response) = cut("responses", self.responses, other * n).map_err(fail)?;
                         // −y_iᵀ (K' y_j − (C_jᵀ)') + C_i' y_j
                         if i < n {
                             add(number, j, -weight * value * response.get(i).copied().unwrap_or(S::ZERO));
@@ -963,9 +964,9 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 let weight = directions.zip(self.x.iter()).take(nv).fold(S::ZERO, |sum, (column, &x)| {
                     sum + column.get(first + i).copied().unwrap_or(S::ZERO) * x
                 });
-                let (by_z, rest) = slopes.split_at_checked(nq).unwrap_or_default();
-                let (by_v, rest) = rest.split_at_checked(nv).unwrap_or_default();
-                let (by_t, by_rho) = rest.split_at_checked(1).unwrap_or_default();
+                let (by_z, rest) = cut("slopes", slopes, nq).map_err(fail)?;
+                let (by_v, rest) = cut("slopes", rest, nv).map_err(fail)?;
+                let (by_t, by_rho) = cut("slopes", rest, 1).map_err(fail)?;
                 for (to, by) in [(&mut *z, by_z), (&mut *v, by_v), (&mut *t, by_t), (&mut *rho, by_rho)] {
                     for (to, &by) in to.iter_mut().skip(k).step_by(columns).zip(by) {
                         *to += by * weight;
@@ -989,5 +990,13 @@ impl<'a, S: Scalar> Jump<'a, S> {
     /// v = v + d
     pub(crate) fn apply(&self, v: &mut [S]) {
         add_scaled(v, S::ONE, self.d);
+    }
+
+    /// The same with y = \[z, v, …\].
+    pub(crate) fn apply_to(&self, dims: &Dims, t: S, y: &mut [S]) -> Result<(), StepError> {
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let (_, rest) = cut_mut("y", y, dims.nq).map_err(fail)?;
+        self.apply(cut_mut("y", rest, dims.nv).map_err(fail)?.0);
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::jump::{Jump, LEAVES, setting_of};
 use super::{EventDerivatives, EventTable};
 use crate::error::{EvalError, EventFailure, StepError};
 use crate::linear::add_scaled;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{At, Dims};
 
@@ -68,9 +68,10 @@ impl<'a, S: Scalar> Gradients<'a, S> {
         let (nq, nv, rows) = (dims.nq, dims.nv, dims.joint_rows());
         self.list.fill(S::ZERO);
         self.still.fill(S::ZERO);
-        let (vd, lambda) = self.still.split_at_checked(nv).unwrap_or_default();
+        let fail = |error: EvalError| error.in_step(at.t.real(), 0.0);
+        let (vd, lambda) = cut("still", self.still, nv).map_err(fail)?;
         let evaluated = model.event_function_derivatives(at, vd, lambda, w, partials);
-        evaluated.map_err(|error: EvalError| error.in_step(at.t.real(), 0.0))?;
+        evaluated.map_err(fail)?;
         // z, v, t and ρ among z, v, vd, λ, t, ρ
         let unknown = nq + nv..nq + 2 * nv + rows;
         let own = |k: u32| k as usize == event;

@@ -33,7 +33,7 @@ use crate::error::{EvalError, IndependentFailure};
 use crate::euler_parameters::{angular, blocks, parameters, read, velocity_columns, write};
 use crate::inputs::Hold;
 use crate::linear::{all_finite, lu};
-use crate::pieces::cut_mut;
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{At, Dims, ForwardDynamics, Quantity, System, Units};
 
@@ -217,7 +217,7 @@ impl<M: ConstrainedDynamics + ConstraintRows> MatrixR<'_, M> {
             choice.set_limit(LARGE * size.max(1.0));
         }
         let n = position_matrix(system, choice, at.z, jacobian, matrix)?;
-        choice.set_matrix(matrix.get(..n * n).unwrap_or_default());
+        choice.set_matrix(cut("matrix", matrix, n * n)?.0);
         Ok(())
     }
 
@@ -343,7 +343,7 @@ impl<M: ConstrainedDynamics + ConstraintRows> MatrixR<'_, M> {
         }
         // Velocities: J_d dv = −(Φd; Ψ).
         let n = velocity_matrix(choice, &dims, jacobian, matrix)?;
-        lu::factor(n, matrix.get_mut(..n * n).unwrap_or_default(), pivots).map_err(|_| lost())?;
+        lu::factor(n, cut_mut("matrix", matrix, n * n)?.0, pivots).map_err(|_| lost())?;
         let (x, _) = cut_mut("x", x, n)?;
         for (x, k) in x.iter_mut().zip((0..dims.joint_rows()).filter(|&k| choice.serves(k))) {
             *x = -phid.get(k).copied().unwrap_or(M::S::ZERO);
@@ -521,7 +521,7 @@ fn factor<M: System>(
     matrix: &mut [M::S],
     pivots: &mut [M::S],
 ) -> Result<(), EvalError> {
-    let matrix = matrix.get_mut(..n * n).unwrap_or_default();
+    let (matrix, _) = cut_mut("matrix", matrix, n * n)?;
     lu::factor(n, matrix, pivots).map_err(|column| {
         let mut unknowns = velocity_columns(system).filter(|&(j, _, block)| moves(choice, j, block));
         let index = unknowns.nth(column).map_or(0, |(j, ..)| j);

@@ -25,7 +25,7 @@ use crate::euler_parameters::{
 use crate::formulation::independent::{Choice, Column};
 use crate::formulation::matrix_r::{held, moves, position_matrix, velocity_matrix};
 use crate::linear::lu;
-use crate::pieces::{Pieces, cut_mut};
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity, System};
 
@@ -109,7 +109,7 @@ impl<'a, S: Scalar> Completion<'a, S> {
         for (n, matrix, pivots) in
             [(n, &mut *self.positions, of_positions), (m, &mut *self.velocities, of_velocities)]
         {
-            lu::factor(n, matrix.get_mut(..n * n).unwrap_or_default(), pivots).map_err(|index| {
+            lu::factor(n, cut_mut("matrix", matrix, n * n)?.0, pivots).map_err(|index| {
                 let failure = IndependentFailure::Lost;
                 EvalError::Independent { failure, quantity: Quantity::Velocity, index }
             })?;
@@ -377,7 +377,7 @@ fn solve<S: Scalar>(
     b: &mut [S],
     by: fn(usize, &[S], &[S], &mut [S]),
 ) -> Result<(), EvalError> {
-    let factors = factors.get(..n * n).unwrap_or_default();
+    let (factors, _) = cut("factors", factors, n * n)?;
     let (scratch, _) = cut_mut("column", scratch, n)?;
     let (b, _) = cut_mut("b", b, n * columns)?;
     by_columns(columns, scratch, b, |x| {

@@ -15,7 +15,7 @@ use crate::inputs::Inputs;
 use crate::integrator::renormalise;
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::copy;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -78,7 +78,7 @@ impl Assembly {
             work.transpose(level, columns, &mut weights, rho).map_err(fail)?;
         }
         // p′/|p| − p (p·p′)/|p|³ is its own transpose, with p before it has unit length.
-        copy(z0, guess.get(1..).unwrap_or_default());
+        copy(z0, cut("guess", guess, 1).map_err(fail)?.1);
         normalised(system, z0, columns, weights[0]).map_err(fail)
     }
 }
