@@ -76,6 +76,7 @@ fn same_table(rows: &[Row], arguments: &[&str]) {
     }
 }
 
+const LINKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/face/bouncing_linkage.yaml");
 const HOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/face/stiff_ball.yaml");
 
 const SPATIAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/face/spatial.yaml");
@@ -87,6 +88,7 @@ model_solver! {
     mod ball = "../models/bouncing_ball.yaml";
     mod linkage = "../models/five_bar_bouncing.yaml";
     mod leg = "../models/hopping_leg.yaml";
+    mod methods = "tests/cli/face/bouncing_linkage.yaml";
     mod stiff_ball = "tests/cli/face/stiff_ball.yaml"
 }
 
@@ -184,9 +186,16 @@ fn a_leg_hops_in_generated_code() {
     bounces!(leg, setup, &[&shipped("hopping_leg")], 4, step_by_signals);
 }
 
+/// Implicit Runge–Kutta methods, step control and independent coordinates.
 #[test]
-fn implicit_stages_go_past_events_in_generated_code() {
+fn every_family_of_methods_goes_past_events() {
     bounces!(stiff_ball, stiff_ball::Setup::new(Default::default()), &[HOP], 2, step);
+    bounces!(methods, methods::Setup::new(Default::default()), &[LINKAGE], 1, step);
+    let names: Vec<&str> = methods::CASES.iter().map(|case| case.name()).collect();
+    assert_eq!(names, ["chosen", "chosen_controlled", "projected"]);
+    for &case in methods::CASES {
+        bounces!(methods, methods::Setup::of_case(case), &[LINKAGE, "--case", case.name()], 1, step);
+    }
 }
 
 /// The README's example, which prints into [`LINES`].

@@ -381,14 +381,18 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
         return Some(method);
     }
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
-    // Under constraints steps of these two past events do not have the bits of the command yet.
+    // Independent coordinates are those of rows that all act, at positions that do not jump.
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
-    let stages = simulation.integrator == Integrator::Sdirk4;
-    let unproved = constrained && (stages || simulation.formulation == Formulation::MatrixR);
-    if !has(&BundleKind::EVENTS) || unproved {
+    let independent = simulation.formulation == Formulation::MatrixR && constrained;
+    let jumps = program.events.changes_rows || program.events.moves;
+    if !has(&BundleKind::EVENTS) || (independent && jumps) {
         return None;
     }
-    let dims = if stages { quote!(&rt::simulation::in_stages(&DIMS)) } else { quote!(&DIMS) };
+    let dims = match simulation.integrator {
+        Integrator::Sdirk4 => quote!(&rt::simulation::in_stages(&DIMS)),
+        _ if independent => quote!(&rt::simulation::in_independent(&DIMS)),
+        _ => quote!(&DIMS),
+    };
     let Method { kind, value, state, scratch, gradient } = method;
     let gradient = gradient.filter(|_| has(&BundleKind::EVENT_SENSITIVITIES));
     Some(Method {
