@@ -192,7 +192,7 @@ fn every_family_of_methods_goes_past_events() {
     bounces!(stiff_ball, stiff_ball::Setup::new(Default::default()), &[HOP], 2, step);
     bounces!(methods, methods::Setup::new(Default::default()), &[LINKAGE], 1, step);
     let names: Vec<&str> = methods::CASES.iter().map(|case| case.name()).collect();
-    assert_eq!(names, ["chosen", "chosen_controlled", "projected"]);
+    assert_eq!(names, ["chosen", "chosen_controlled"]);
     for &case in methods::CASES {
         bounces!(methods, methods::Setup::of_case(case), &[LINKAGE, "--case", case.name()], 1, step);
     }

@@ -385,11 +385,15 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
     let independent = simulation.formulation == Formulation::MatrixR && constrained;
     let jumps = program.events.changes_rows || program.events.moves;
-    if !has(&BundleKind::EVENTS) || (independent && jumps) {
+    // Under constraints steps of implicit stages past events do not have the bits of the command.
+    let stages = simulation.integrator == Integrator::Sdirk4;
+    let unproved =
+        (constrained && stages) || (independent && simulation.integrator == Integrator::Trapezoidal);
+    if !has(&BundleKind::EVENTS) || (independent && jumps) || unproved {
         return None;
     }
     let dims = match simulation.integrator {
-        Integrator::Sdirk4 => quote!(&rt::simulation::in_stages(&DIMS)),
+        _ if stages => quote!(&rt::simulation::in_stages(&DIMS)),
         _ if independent => quote!(&rt::simulation::in_independent(&DIMS)),
         _ => quote!(&DIMS),
     };

@@ -94,8 +94,8 @@ pub trait AdjointIntegrator {
         gradient_len(&dims, dims.state()) + self.scratch_len(system, dims.n_objectives)
     }
 
-    /// The objectives and their gradient, see [`Gradient`]: the product with each objective alone, and what the start depends on.
-    /// `start`: the derivatives of the start, as [`JointDerivatives`].
+    /// The objectives and their gradient, see [`Gradient`](crate::Gradient): the product with each objective alone, and what the start depends on.
+    /// `start`: the derivatives of the start, as [`JointDerivatives`](crate::JointDerivatives).
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
     fn gradient<D, I, O>(
         &self,

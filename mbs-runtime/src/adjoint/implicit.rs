@@ -121,7 +121,7 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         go_back(method, system, inputs, state, nodes, schedule, product, None, memory, pieces, observe)
     }
 
-    /// The objectives and their gradient, see [`Gradient`]: the product with each objective alone, and what the start depends on.
+    /// The objectives and their gradient, see [`Gradient`](crate::Gradient): the product with each objective alone, and what the start depends on.
     /// `start`: the derivatives of the start, as [`StateDerivatives`]. `scratch`: of [`Adjoint::gradient_scratch_len`].
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
     pub fn gradient<M, I, O>(

@@ -24,8 +24,7 @@ use super::gradient::{
 };
 use super::independent::{self, Independent};
 use super::method::{
-    Explicit, ImplicitMethod, Method, Node, Projected, StiffProjected, StiffTree, Tree, Work, larger,
-    projected,
+    Explicit, ImplicitMethod, Method, Node, Projected, StiffTree, Tree, Work, larger, projected,
 };
 use crate::adjoint::{Adjoint, AdjointStatistics, Schedule};
 use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection, ConstraintRows};
@@ -396,21 +395,6 @@ where
     }
 }
 
-impl<M, T: EventExplicit> EventMethod<M> for StiffProjected<T>
-where
-    M: Constrained + ConstrainedDynamics + ConstraintCorrection + JointSensitivities + Start + Events,
-{
-    fn step_past<I: Inputs<M::S>>(
-        &self,
-        work: EventWork<'_, '_, M, I>,
-        clock: &mut Clock,
-        target: &Target,
-    ) -> Result<Came, StepError> {
-        let dynamics = OnConstraints(self.0.dynamics(work.model));
-        self.0.integrator.step_past(&Stiff(&dynamics), work, clock, target)
-    }
-}
-
 impl<M, T: EventExplicit> EventMethod<M> for Independent<T>
 where
     M: Constrained + ConstrainedDynamics + ConstraintRows + Start + Events,
@@ -662,29 +646,6 @@ where
     }
 }
 
-impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M>
-    for Eventful<StiffProjected<T>, E>
-where
-    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
-    M: ConstrainedDynamics + ConstraintCorrection,
-{
-    fn gradient<I: Inputs<M::S>>(
-        mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<(), StepError> {
-        let len = GradientMemory::stiff_projected_len(&model.dims());
-        let (y, derivatives, scratch) =
-            start_assembled(&mut self.method.0, model, inputs, settings, len, memory)?;
-        let system = OnConstraints(self.method.0.dynamics(model));
-        let run = self.method.0.integrator.differentiated(settings);
-        run_explicit(run, &Stiff(&system), inputs, settings, y, derivatives, scratch, values)
-    }
-}
-
 impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<Independent<T>, E>
 where
     M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
@@ -849,37 +810,6 @@ where
             scratch,
             unseen,
         )
-    }
-}
-
-impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<StiffProjected<T>, E>
-where
-    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
-    M: ConstrainedDynamics + ConstraintCorrection,
-{
-    not_scheduled!();
-
-    fn own_len(&self, model: &M) -> usize {
-        let (run, system) =
-            (self.method.0.integrator.backward(&ANY), OnConstraints(self.method.0.dynamics(model)));
-        assembled_len(model, run.gradient_event_scratch_len(&Stiff(&system)))
-    }
-
-    fn adjoint<I: Inputs<M::S>>(
-        mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<AdjointStatistics, StepError> {
-        let own = self.own_len(model);
-        let (first, memory) = split(memory, own)?;
-        let (y, derivatives, scratch) =
-            start_assembled(&mut self.method.0, model, inputs, settings, own, first)?;
-        let (run, span) = (self.method.0.integrator.backward(settings), settings.span());
-        let system = &Stiff(&OnConstraints(self.method.0.dynamics(model)));
-        run.gradient_with_events(system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
     }
 }
 
