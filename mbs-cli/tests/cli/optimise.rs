@@ -314,7 +314,7 @@ fn failures_of_a_sweep_are_rows() {
         "{rows}"
     );
     fails(2, &["nothing to sample"], &["sweep", &model, "--over", "c=1,2", "--samples", "3"]);
-    fails(2, &["it is not said how often"], &["sweep", &model, "--over", "c=1:2"]);
+    fails(2, &["`c` is sampled and needs a number of samples"], &["sweep", &model, "--over", "c=1:2"]);
     fails(2, &["there is no independent parameter `x`"], &["sweep", &model, "--over", "x=1,2"]);
 }
 

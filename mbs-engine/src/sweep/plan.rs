@@ -63,7 +63,12 @@ impl fmt::Display for PlanError {
         match self {
             PlanError::Empty => f.write_str("nothing is varied"),
             PlanError::Twice(name) => write!(f, "`{name}` is varied twice"),
-            PlanError::Samples(name) => write!(f, "`{name}` is sampled, but it is not said how often"),
+            PlanError::Samples(name) => {
+                write!(
+                    f,
+                    "`{name}` is sampled and needs a number of samples; `{name}=LOW:HIGH:N` is a grid of N values"
+                )
+            }
             PlanError::Idle => f.write_str("all axes are lists, so there is nothing to sample"),
             PlanError::Listed(name) => {
                 write!(f, "indices need a distribution of `{name}`, not a list: write `{name}=LOW:HIGH`")
