@@ -76,6 +76,9 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
         if xd.is_empty() {
             return Ok(());
         }
+        // The first values of the workspace may be what implicit stages keep from one call to the next.
+        let kept = dims.workspace.saturating_sub(self.model.dims().workspace);
+        let (_, w) = w.split_at_mut_checked(kept).ok_or(short)?;
         if let Some(dynamics) = &self.multipliers {
             let (zd, vd) = own.split_at_mut(dims.nq);
             dynamics.multipliers(at, w, zd, vd, lambda)?;

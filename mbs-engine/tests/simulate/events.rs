@@ -160,6 +160,54 @@ fn accumulation_and_rest_are_refused_by_name() {
     assert!(message.contains("event `bounce` has happened before the start"), "{message}");
 }
 
+/// Guesses of body coordinates count for nothing at a restart, on the way back, too.
+#[test]
+fn adjoints_through_events_in_absolute_coordinates() {
+    for (name, end) in [("bouncing_ball", 1.0), ("ratchet", 0.6), ("knee_lock", 0.32)] {
+        let text = format!("{}\ncoordinates: absolute\n", shipped(name));
+        let source = model(&text);
+        let overrides = Overrides {
+            formulation: Some(Formulation::Ali3p),
+            integrator: Some(Integrator::Trapezoidal),
+            step: Some(5e-3),
+            end: Some(end),
+            ..Overrides::default()
+        };
+        let Instance { model, settings } = to_differentiate(&source, &overrides);
+        let start = gradient::start(&model, &settings.simulation).expect("a start");
+        let method = Method::of(&settings.simulation, settings.constrained, &start.scale);
+        let direct = try_differentiated(&source, &overrides).expect("a gradient");
+        let back = gradient::adjoint::run(&model, &method, &settings.simulation, start, 1 << 24, |_| {
+            ControlFlow::Continue(())
+        });
+        let back = back.unwrap_or_else(|error| panic!("{name}: {}", error.describe(&model)));
+        assert!(!direct.events.is_empty(), "{name}");
+        for i in 0..direct.objectives.len() {
+            let (a, b) = (direct.of_objective(i), back.of_objective(i));
+            let size = a.iter().fold(1e-12, |size: f64, x| size.max(x.abs()));
+            let error = a.iter().zip(b).fold(0.0, |worst: f64, (a, b)| worst.max((a - b).abs())) / size;
+            assert!(error < 1e-8, "{name}: {a:?} {b:?}");
+        }
+    }
+}
+
+/// Objectives do not write over what implicit stages keep: the interpreter has the bits of machine code.
+#[test]
+fn implicit_stages_have_the_same_bits_by_tape_and_machine_code() {
+    let text = shipped("five_bar_bouncing");
+    let (integrator, formulation) = (Some(Integrator::Sdirk4), Some(Formulation::Index1));
+    let overrides =
+        Overrides { integrator, formulation, step: Some(1e-2), end: Some(0.6), ..Overrides::default() };
+    let states = [mbs_engine::Engine::Tape, mbs_engine::Engine::Jit].map(|engine| {
+        let Instance { mut model, settings } = instance(&text, &overrides);
+        model.set_engine(engine, None, mbs_engine::Fusing::AsCompiled);
+        let record = simulation::run(&model, &settings, &mut Silent);
+        assert!(record.failure.is_none(), "{:?}", record.failure);
+        (record.seen.now.z.clone(), times(&record))
+    });
+    assert_eq!(states[0], states[1]);
+}
+
 /// How a run fails.
 fn failure(text: &str) -> String {
     let Instance { model, settings } = instance(text, &Overrides::default());
@@ -214,6 +262,15 @@ fn what_stops_a_body_never_lets_it_through() {
     );
     let both = run(&falling(&others), &Overrides::default());
     assert!(both.failure.is_none() && both.seen.events.len() == 2, "{:?}", both.failure);
+    // A body that rests at a wall, and that another one hits.
+    let cradle = "  ab: {when: drop.displacement - lift.displacement, direction: falling, then: {impact: {restitution: 1}}}\n  \
+                  wall: {when: lift.displacement - 0.1, direction: falling, then: {impact: {restitution: 0.5}}}";
+    let text = falling(cradle)
+        .replace("start: 1.1", "start: 0.1")
+        .replace("gravity: [0, 0, -9.81]", "gravity: [0, 0, 0]");
+    let text = text.replace("start: 1}", "start: {value: 1, rate: -5}}");
+    let message = failure(&text);
+    assert!(message.contains("event `wall` is an impact that happens together with event `ab`"), "{message}");
     // Bounces that come sooner than an impact may follow itself.
     let late = bounce.replace("then:", "minimum_interval: 0.05, then:");
     let text = falling(&format!("  one: {late}")).replace("end: 0.6", "end: 3");

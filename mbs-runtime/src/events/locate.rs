@@ -582,7 +582,7 @@ where
                 // What stops a body must not let it through.
                 let passes = before * side < 0.0
                     && self.wants(k, before)
-                    && self.entry(k).is_some_and(|entry| entry.stops && entry.minimum_interval > 0.0)
+                    && self.entry(k).is_some_and(|entry| entry.impact && entry.minimum_interval > 0.0)
                     && self.now.armed.get(k).is_some_and(|armed| armed.real() > 0.0);
                 if passes && g.abs() > self.slope(k, step.t, t).1 {
                     return self.failed(t, k, EventFailure::Passes);
@@ -644,7 +644,16 @@ where
                     }
                     -before
                 }
-                (false, _) => self.side_at(k),
+                (false, _) => {
+                    let side = self.side_at(k);
+                    // A contact that is closed, and that the event of this time opens or closes further.
+                    let [value, ..] = self.beyond_nothing(k);
+                    let pressed = entry.stops && entry.has_rate && value == 0.0 && before != side;
+                    if pressed && side != 0.0 && self.wants(k, -side) && self.counts(k, t.real()) {
+                        return self.failed(t, k, EventFailure::Together { other: self.event });
+                    }
+                    side
+                }
                 (true, true) => {
                     let [_, slope, curvature] = self.beyond_nothing(k);
                     // Another event of the same time has closed the gap again.

@@ -10,6 +10,7 @@ use super::values::{MotionValues, ProjectionValues};
 use crate::error::{EvalError, Level, StepError};
 use crate::euler_parameters::normalised;
 use crate::formulation::newton::size_of;
+use crate::formulation::start::weight;
 use crate::formulation::{Assembly, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::renormalise;
@@ -114,7 +115,8 @@ impl<M: Sensitivities> Work<'_, M> {
                 if j < nq {
                     let unit = M::S::from_f64(self.system.units().coordinate(j));
                     if let Some(guess) = from.get_mut(j * columns + k) {
-                        *guess = *x / unit;
+                        // Guesses of dependent coordinates count for nothing.
+                        *guess = weight(self.system, j) * *x / unit;
                     }
                     let held = self.held.get(j).is_some_and(|held| *held);
                     *x = if held { M::S::ZERO } else { *x * unit };
