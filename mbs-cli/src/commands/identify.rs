@@ -7,7 +7,7 @@ use crate::output::table::Table;
 use crate::session::failure::Failure;
 use crate::session::settings::{name_independent, overrides};
 use crate::session::{files, interrupt, model};
-use mbs_engine::identification::{Fit, FitError, Measurements, Step, fit};
+use mbs_engine::identification::{End, Fit, FitError, Measurements, Step, fit};
 use mbs_engine::optimisation::unknowns;
 use mbs_engine::simulation::Instance;
 use serde_json::{Value, json};
@@ -120,10 +120,11 @@ fn undetermined(found: &Fit) -> Vec<String> {
 }
 
 fn status(found: &Fit) -> &'static str {
-    match (found.stopped, found.converged) {
-        (true, _) => "interrupted",
-        (_, true) => "converged",
-        _ => "at the limit of iterations",
+    match found.end {
+        End::Stopped => "interrupted",
+        End::Converged => "converged",
+        End::Cornered => "not converged: runs on the way to a better fit failed; ended",
+        End::Limit => "at the limit of iterations",
     }
 }
 

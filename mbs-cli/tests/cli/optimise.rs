@@ -395,6 +395,62 @@ fn parameters_come_from_measurements() {
     fails(1, &words, &["identify", &model, "--measurements", &wrong, "--over", "k"]);
 }
 
+/// Time and first column of a table.
+fn first_column(path: &str) -> String {
+    text(path).lines().map(|line| line.split(',').take(2).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+/// Fits end where no run nearby fits better, not at the first trial that is worse: two starts come to one minimum, which lies at a bound.
+#[test]
+fn fits_go_on_after_trials_that_are_worse() {
+    let folder = Folder::new();
+    let (model, data) = (shipped("pendulum"), folder.path("data.csv"));
+    done(&["simulate", &model, "--end", "6", "--output-step", "0.05", "--out", &data]);
+    let data = folder.file("angles.csv", first_column(&data));
+    let fitted = |start: &str| {
+        let words = ["--over", "L=0.1:9", "--over", "angle=0.2:2", "--end", "6", "--json"];
+        let found =
+            json(&[&["identify", &model, "--measurements", &data, "--set", start][..], &words].concat());
+        assert_eq!(found["status"], "converged", "{start}: {found}");
+        assert_eq!(number(&found["parameters"]["angle"]), 0.2, "{start}: {found}");
+        number(&found["parameters"]["L"])
+    };
+    let (one, other) = (fitted("L=1.7"), fitted("L=2.5"));
+    assert!((one - other).abs() < 1e-5, "{one}, {other}");
+}
+
+/// Measurements of a run with events: no interpolation goes over an event, both rows of an event's time count. Where runs fail on the way to
+/// a better fit, the fit has not converged, and says so.
+#[test]
+fn fits_know_events_and_runs_that_fail() {
+    let folder = Folder::new();
+    let (model, data) = (shipped("bouncing_ball"), folder.path("data.csv"));
+    let identify = |data: &str, more: &[&str]| {
+        json(
+            &[&["identify", &model, "--measurements", data, "--over", "e=0.3:0.95", "--json"][..], more]
+                .concat(),
+        )
+    };
+    done(&["simulate", &model, "--end", "1.2", "--out", &data]);
+    // Displacements alone: velocities jump, and with them their squares, as an event passes a measured time.
+    let heights = first_column(&data);
+    let times: Vec<&str> = heights.lines().filter_map(|line| line.split(',').next()).collect();
+    assert!(times.windows(2).any(|pair| pair[0] == pair[1]), "an event has two rows");
+    let data = folder.file("heights.csv", &heights);
+    let found = identify(&data, &["--end", "1.2", "--over", "h=0.5:2", "--set", "e=0.78", "--set", "h=1.03"]);
+    assert_eq!(found["status"], "converged", "{found}");
+    for (name, value) in [("e", 0.8), ("h", 1.0)] {
+        assert!((number(&found["parameters"][name]) - value).abs() < 1e-9, "{name}: {found}");
+    }
+    // With e = 0.5 impacts accumulate at 1.354 s.
+    let data = folder.path("slower.csv");
+    done(&["simulate", &model, "--end", "1.2", "--set", "e=0.5", "--out", &data]);
+    let found = identify(&data, &["--end", "1.4", "--set", "e=0.7"]);
+    let status = found["status"].as_str().expect("a status");
+    assert!(status.starts_with("not converged: runs on the way to a better fit failed"), "{found}");
+    assert!(number(&found["failed_runs"]) > 0.0, "{found}");
+}
+
 /// A mass that a force moves from rest to rest over 1 m in 2 s, as gently as possible: with the least square of the force, u = 1.5 (1 − t); with the least peak, ±1.
 const SLED: &str = "mbs: 1
 name: sled

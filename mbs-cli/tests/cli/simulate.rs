@@ -514,3 +514,13 @@ fn splines_beyond_their_ends() {
         assert!(ran.err.contains("force `push` (line 5) is not finite"), "{}", ran.err);
     }
 }
+
+/// A step as long as the run gives numbers, but not those of the mechanism; at rest nothing drifts.
+#[test]
+fn energy_that_drifts_far_is_a_warning() {
+    let outcome = mbs(&["simulate", &shipped("five_bar"), "--step", "10"]);
+    assert!(outcome.err.contains("warning: no force has power, yet the energy drifts"), "{outcome:?}");
+    for model in ["five_bar", "two_point_masses", "pendulum"] {
+        assert_eq!(mbs(&["simulate", &shipped(model), "--end", "0.5"]).err, "", "{model}");
+    }
+}

@@ -136,6 +136,18 @@ fn the_table_says_what_was_compared() {
     assert!(out.contains("against extrapolated differences of whole runs; allowed 1e-6"), "{out}");
 }
 
+/// A closed mechanism that is differentiated by nothing: its bundles are still checked.
+#[test]
+fn models_without_sensitivities_pass() {
+    let folder = Folder::new();
+    let without: String = text(&shipped("five_bar"))
+        .lines()
+        .filter(|line| !line.starts_with("sensitivity:"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    passes(&[&folder.file("without.yaml", without), "--end", "0.1"]);
+}
+
 #[test]
 fn json_has_every_check() {
     let out = done(&["verify", &shipped("five_bar"), "--end", "0.1", "--json"]);

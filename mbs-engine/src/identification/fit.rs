@@ -1,18 +1,15 @@
-//! Least squares within bounds, by the Levenberg–Marquardt method of `basin`.
+//! Least squares within bounds, by the Levenberg–Marquardt method. Unknowns at a bound that the gradient leads out of stay there; steps end at bounds.
+//!
+//! Written here since a run may fail: a trial whose run fails is one that is not accepted, and a fit that ended beside such trials has not converged.
 
 use super::measurements::{MeasurementError, Measurements, record};
 use super::statistics::{Statistics, statistics};
 use crate::optimisation::{Variable, variables};
 use crate::simulation::Instance;
-use basin::{
-    BoundedLevenbergMarquardt, BoxBounds, ConstraintDescription, ConstraintSet, Constraints, DenseMatrix,
-    Executor, Jacobian, PointState, Residual, State, StepOutcome,
-};
 use mbs_codegen::model::Model;
 use mbs_codegen::model::optimisation::Unknown;
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
-use std::cell::RefCell;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +26,19 @@ pub struct Step {
     pub runs: usize,
     /// Wall time since the start, s.
     pub seconds: f64,
+}
+
+/// How a fit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// No run nearby fits better.
+    Converged,
+    /// Runs on the way to a better fit failed.
+    Cornered,
+    /// All iterations were made.
+    Limit,
+    /// Somebody stopped it.
+    Stopped,
 }
 
 /// Parameters that fit measurements.
@@ -48,10 +58,8 @@ pub struct Fit {
     pub statistics: Statistics,
     /// Every iteration.
     pub history: Vec<Step>,
-    /// Whether it came to an end by itself.
-    pub converged: bool,
-    /// Whether somebody stopped it.
-    pub stopped: bool,
+    /// How it ended.
+    pub end: End,
     /// Runs that failed, and why the last did.
     pub failed: (usize, Option<String>),
     /// Notes on the start.
@@ -99,9 +107,6 @@ struct Bench<'a> {
     places: &'a [usize],
     variables: &'a [Variable],
     stop: &'a AtomicBool,
-    /// Of the last points: y and r.
-    known: Vec<(Vec<f64>, Vec<f64>)>,
-    worst: f64,
     runs: usize,
     failed: (usize, Option<String>),
 }
@@ -133,30 +138,22 @@ impl Bench<'_> {
         }))
     }
 
-    /// r; of a run that fails, numbers that no step is accepted with.
-    fn residuals(&mut self, y: &[f64]) -> Result<Vec<f64>, Stopped> {
-        if let Some((_, known)) = self.known.iter().find(|(known, _)| known == y) {
-            return Ok(known.clone());
-        }
+    /// r, if the run comes to its end.
+    fn residuals(&mut self, y: &[f64]) -> Result<Option<DVector<f64>>, Stopped> {
         self.runs += 1;
-        let residuals = match self.run(y)? {
-            Ok(residuals) => residuals,
+        match self.run(y)? {
+            Ok(residuals) => Ok(Some(DVector::from_vec(residuals))),
             Err(why) => {
                 self.failed = (self.failed.0 + 1, Some(why));
-                vec![1e3 * self.worst.max(1.0); self.data.count()]
+                Ok(None)
             }
-        };
-        self.worst = self.worst.max(residuals.iter().fold(0.0, |m: f64, r| m.max(r.abs())));
-        self.known.insert(0, (y.to_vec(), residuals.clone()));
-        self.known.truncate(4);
-        Ok(residuals)
+        }
     }
 
     /// ∂r/∂y by differences, of fourth order, one-sided of second order at a bound; all runs at once. The points of runs that fail are
     /// left out, which lowers the order.
-    fn jacobian(&mut self, y: &[f64]) -> Result<DMatrix<f64>, Stopped> {
+    fn jacobian(&mut self, y: &[f64], here: &DVector<f64>) -> Result<DMatrix<f64>, FitError> {
         let (m, n) = (self.data.count(), y.len());
-        let here = self.residuals(y)?;
         let stencils: Vec<Vec<f64>> = self.variables.iter().zip(y).map(|(v, y)| stencil(v, *y)).collect();
         let jobs: Vec<(usize, f64)> =
             stencils.iter().enumerate().flat_map(|(k, s)| s.iter().map(move |step| (k, *step))).collect();
@@ -172,7 +169,7 @@ impl Bench<'_> {
         self.runs += jobs.len();
         let mut columns: Vec<Vec<(f64, Vec<f64>)>> = vec![Vec::new(); n];
         for ((k, step), result) in jobs.into_iter().zip(ran) {
-            match result? {
+            match result.map_err(|Stopped| FitError::Stopped)? {
                 Ok(residuals) => columns[k].push((step, residuals)),
                 Err(why) => self.failed = (self.failed.0 + 1, Some(why)),
             }
@@ -180,11 +177,11 @@ impl Bench<'_> {
         let mut jacobian = DMatrix::zeros(m, n);
         for (k, column) in columns.iter().enumerate() {
             if column.is_empty() {
-                return Err(Stopped);
+                return Err(FitError::Derivative(self.failed.1.clone().unwrap_or_default()));
             }
             let steps: Vec<f64> = column.iter().map(|(step, _)| *step).collect();
             for ((_, residuals), weight) in column.iter().zip(slope_weights(&steps)) {
-                let changes = residuals.iter().zip(&here).map(|(r, here)| r - here);
+                let changes = residuals.iter().zip(here.iter()).map(|(r, here)| r - here);
                 changes.enumerate().for_each(|(i, change)| jacobian[(i, k)] += weight * change);
             }
         }
@@ -215,42 +212,14 @@ fn stencil(variable: &Variable, y: f64) -> Vec<f64> {
     vec![d, 2.0 * d]
 }
 
-struct Adapter<'b, 'a> {
-    bench: &'b RefCell<Bench<'a>>,
-    lower: Vec<f64>,
-    upper: Vec<f64>,
-}
-
-impl Constraints for Adapter<'_, '_> {
-    type Set = ConstraintSet<BoxBounds<Vec<f64>>>;
-
-    fn constraints(&self) -> <Self::Set as ConstraintDescription>::Borrowed<'_> {
-        ConstraintSet::new().with_bounds(BoxBounds::new(Some(&self.lower), Some(&self.upper)))
-    }
-}
-
-impl Residual for Adapter<'_, '_> {
-    type Param = Vec<f64>;
-    type Output = Vec<f64>;
-    type Error = Stopped;
-
-    fn residual(&self, y: &Vec<f64>) -> Result<Vec<f64>, Stopped> {
-        self.bench.borrow_mut().residuals(y)
-    }
-}
-
-impl Jacobian for Adapter<'_, '_> {
-    type Jacobian = DenseMatrix;
-
-    fn jacobian(&self, y: &Vec<f64>) -> Result<DenseMatrix, Stopped> {
-        let jacobian = self.bench.borrow_mut().jacobian(y)?;
-        let rows: Vec<f64> = jacobian.transpose().as_slice().to_vec();
-        Ok(DenseMatrix::from_row_slice(jacobian.nrows(), jacobian.ncols(), &rows))
-    }
-}
-
 /// Relative decrease of ‖r‖² below which an iteration is the last.
 const DECREASE: f64 = 1e-12;
+
+/// Angle between residuals and a column of the Jacobian whose cosine is below this is a right one: differences tell no more.
+const COSINE: f64 = 1e-10;
+
+/// Change of scaled unknowns, over their size, that no run tells: ‖r‖² is flat at its minimum, so half the digits would do.
+const NEAR: f64 = 1e-10;
 
 /// Fits parameters to measurements. `watch` sees every iteration; where it breaks, or `stop` is set, the fit ends with what it has.
 pub fn fit(
@@ -266,130 +235,150 @@ pub fn fit(
     let places = data.places(model, &instance.model, &instance.settings).map_err(FitError::Measurements)?;
     let (variables, start, notes) = variables(model, over, instance.model.parameters());
     let scaled = |x: &[f64]| -> Vec<f64> { variables.iter().zip(x).map(|(v, x)| v.scaled(*x)).collect() };
-    let mut y = scaled(&start);
-    let bench = Bench {
-        instance,
-        data,
-        places: &places,
-        variables: &variables,
-        stop,
-        known: Vec::new(),
-        worst: 0.0,
-        runs: 0,
-        failed: (0, None),
-    };
-    match bench.run(&y) {
+    let y = scaled(&start);
+    let mut bench =
+        Bench { instance, data, places: &places, variables: &variables, stop, runs: 1, failed: (0, None) };
+    let r = match bench.run(&y) {
         Err(Stopped) => return Err(FitError::Stopped),
         Ok(Err(why)) => return Err(FitError::Start(why)),
-        Ok(Ok(_)) => {}
-    }
-    let bench = RefCell::new(bench);
-    let residuals = |y: &[f64]| bench.borrow_mut().residuals(y).map_err(|Stopped| FitError::Stopped);
-    let first = squares(&residuals(&y)?);
+        Ok(Ok(residuals)) => DVector::from_vec(residuals),
+    };
+    let first = r.norm_squared();
     let step = Step { number: 0, squares: first, runs: 1, seconds: begin.elapsed().as_secs_f64() };
-    let stopped = watch(&step).is_break();
-    let mut course = Course { begin, history: vec![step], converged: false, stopped };
-    if !course.stopped {
-        y = minimise(&bench, y, iterations, watch, &mut course);
-    }
+    let end = if watch(&step).is_break() { Some(End::Stopped) } else { None };
+    let mut course = Course { begin, history: vec![step], y, r };
+    let end = match end {
+        Some(end) => end,
+        None => minimise(&mut bench, iterations, watch, &mut course)?,
+    };
+    let Course { history, y, r, .. } = course;
+    let jacobian = bench.jacobian(&y, &r)?;
     let x: Vec<f64> = variables.iter().zip(&y).map(|(v, y)| v.unscaled(*y)).collect();
-    let residuals = residuals(&y)?;
-    let jacobian = bench.borrow_mut().jacobian(&y);
-    let jacobian = jacobian.map_err(|Stopped| match bench.borrow().failed.1.clone() {
-        Some(why) if !stop.load(Ordering::Relaxed) => FitError::Derivative(why),
-        _ => FitError::Stopped,
-    })?;
     let slopes: Vec<f64> = variables.iter().zip(&x).map(|(v, x)| v.slope(*x)).collect();
-    let found = statistics(&jacobian, &residuals, &slopes);
+    let failed = bench.failed;
     Ok(Fit {
         start,
         x,
-        squares: (first, squares(&residuals)),
+        squares: (first, r.norm_squared()),
         count: data.count(),
-        statistics: found,
-        history: course.history,
-        converged: course.converged,
-        stopped: course.stopped,
-        failed: bench.into_inner().failed,
+        statistics: statistics(&jacobian, r.as_slice(), &slopes),
+        history,
+        end,
+        failed,
         notes,
         variables,
     })
 }
 
-/// ‖r‖²
-fn squares(r: &[f64]) -> f64 {
-    r.iter().map(|r| r * r).sum()
-}
-
-/// The course of a fit.
+/// The course of a fit: where it is, and how it came there.
 struct Course {
     begin: Instant,
     /// Never empty.
     history: Vec<Step>,
-    converged: bool,
-    stopped: bool,
+    y: Vec<f64>,
+    r: DVector<f64>,
 }
 
-/// Levenberg–Marquardt iterations from y; the best y.
+/// Levenberg–Marquardt iterations: (JᵀJ + μ D) h = −Jᵀr with D = diag(JᵀJ), of the unknowns that are free.
 fn minimise(
-    bench: &RefCell<Bench<'_>>,
-    mut y: Vec<f64>,
+    bench: &mut Bench<'_>,
     iterations: usize,
     watch: &mut dyn FnMut(&Step) -> ControlFlow<()>,
     course: &mut Course,
-) -> Vec<f64> {
+) -> Result<End, FitError> {
     let bound = |v: &Variable, x: f64| if x.is_finite() { v.scaled(x) } else { x };
-    let variables = bench.borrow().variables;
-    let lower = variables.iter().map(|v| bound(v, v.lower)).collect();
-    let upper = variables.iter().map(|v| bound(v, v.upper)).collect();
-    let mut before = course.history[0].squares;
-    // The projected gradient is measured against the residuals; an exact fit ends by the decrease.
-    let solver =
-        BoundedLevenbergMarquardt::new().with_absolute_scaled_gradient_tolerance(1e-12 * before.max(1e-300));
-    let executor = Executor::new(Adapter { bench, lower, upper }, solver, PointState::new(y.clone()));
-    let Ok(mut stepper) = executor.max_iter(iterations as u64).into_stepper() else {
-        course.stopped = true;
-        return y;
-    };
-    loop {
-        let Ok(outcome) = stepper.step() else {
-            course.stopped = true;
-            return y;
+    let bounds: Vec<(f64, f64)> =
+        bench.variables.iter().map(|v| (bound(v, v.lower), bound(v, v.upper))).collect();
+    let mut damping = 1e-3;
+    for _ in 0..iterations {
+        let before = course.r.norm_squared();
+        let j = match bench.jacobian(&course.y, &course.r) {
+            Err(FitError::Stopped) => return Ok(End::Stopped),
+            other => other?,
         };
-        let new = stepper.state().param().clone();
-        let Ok(residuals) = bench.borrow_mut().residuals(&new) else {
-            course.stopped = true;
-            return y;
+        let g = j.tr_mul(&course.r);
+        let leads_out = |k: usize| {
+            let ((lower, upper), y) = (bounds[k], course.y[k]);
+            y <= lower && g[k] > 0.0 || y >= upper && g[k] < 0.0
         };
-        let now = squares(&residuals);
-        if now <= before {
-            y = new;
+        let free: Vec<usize> = (0..g.len()).filter(|k| !leads_out(*k)).collect();
+        let flat = |k: &usize| g[*k].abs() <= COSINE * j.column(*k).norm() * course.r.norm();
+        if free.iter().all(flat) {
+            return Ok(End::Converged);
         }
+        let (j, g) =
+            (j.select_columns(&free), DVector::from_iterator(free.len(), free.iter().map(|k| g[*k])));
+        let failed = bench.failed.0;
+        let accepted = loop {
+            let Some(trial) = trial(&j, &g, damping, &free, &bounds, &course.y) else {
+                damping *= 4.0;
+                continue;
+            };
+            let mut moves =
+                free.iter().map(|&k| (trial[k] - course.y[k], bench.variables[k].size(course.y[k])));
+            if moves.all(|(step, size)| step.abs() <= NEAR * size) {
+                break None;
+            }
+            let moved = DVector::from_iterator(free.len(), free.iter().map(|k| trial[*k] - course.y[*k]));
+            // The decrease that the linear residuals r + J s promise: −2 gᵀs − |J s|²
+            let promised = -2.0 * g.dot(&moved) - (&j * &moved).norm_squared();
+            let Ok(residuals) = bench.residuals(&trial) else { return Ok(End::Stopped) };
+            let gain = residuals.as_ref().map_or(-1.0, |r| (before - r.norm_squared()) / promised);
+            match residuals {
+                Some(r) if promised > 0.0 && gain > 1e-4 => {
+                    // Nielsen's rule.
+                    damping *= (1.0 - (2.0 * gain - 1.0).powi(3)).clamp(1.0 / 3.0, 2.0);
+                    break Some((trial, r));
+                }
+                _ => damping *= 4.0,
+            }
+        };
+        let failures = bench.failed.0 > failed;
+        let near = accepted.is_none();
+        if let Some((y, r)) = accepted {
+            (course.y, course.r) = (y, r);
+        }
+        let now = course.r.norm_squared();
         let step = Step {
             number: course.history.len(),
             squares: now,
-            runs: bench.borrow().runs,
+            runs: bench.runs,
             seconds: course.begin.elapsed().as_secs_f64(),
         };
         let broken = watch(&step).is_break();
         course.history.push(step);
-        let still = before - now <= DECREASE * before.max(f64::MIN_POSITIVE);
-        let ended = match &outcome {
-            StepOutcome::Stopped(report) => {
-                Some(matches!(report.termination, basin::Termination::Converged(_)))
-            }
-            _ => None,
-        };
-        if let Some(converged) = ended.map(|converged| converged || still).or(still.then_some(true)) {
-            course.converged = converged;
-            return y;
+        match (near || before - now <= DECREASE * before, failures) {
+            (true, false) => return Ok(End::Converged),
+            (true, true) => return Ok(End::Cornered),
+            _ if broken => return Ok(End::Stopped),
+            _ => {}
         }
-        if broken {
-            course.stopped = true;
-            return y;
-        }
-        before = now;
     }
+    Ok(End::Limit)
+}
+
+/// y + h within the bounds; none where rounding makes the matrix indefinite, which more damping mends.
+fn trial(
+    j: &DMatrix<f64>,
+    g: &DVector<f64>,
+    damping: f64,
+    free: &[usize],
+    bounds: &[(f64, f64)],
+    y: &[f64],
+) -> Option<Vec<f64>> {
+    let mut matrix = j.tr_mul(j);
+    let largest = matrix.diagonal().max();
+    for k in 0..free.len() {
+        // What the residuals do not depend on stays where it is.
+        let own = matrix[(k, k)].max(f64::EPSILON * largest).max(f64::MIN_POSITIVE);
+        matrix[(k, k)] += damping * own;
+    }
+    let factor = matrix.cholesky()?;
+    let mut trial = y.to_vec();
+    for (&k, h) in free.iter().zip(factor.solve(g).iter()) {
+        trial[k] = (y[k] - h).max(bounds[k].0).min(bounds[k].1);
+    }
+    Some(trial)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub struct Measured {
 /// Measured columns over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
-    /// Times, s; they increase.
+    /// Times, s; they increase. A time that is there twice is that of an event: before it, and after it.
     pub times: Vec<f64>,
     /// Columns.
     pub columns: Vec<Measured>,
@@ -62,8 +62,12 @@ impl Measurements {
         let mut found = Measurements::default();
         for row in 0..rows.len() {
             let Some(time) = number(row, t)? else { return wrong(format!("row {} has no time", row + 2)) };
-            if found.times.last().is_some_and(|last| *last >= time) {
-                return wrong(format!("row {}: times must increase, and {time} does not", row + 2));
+            let last = |back: usize| found.times.len().checked_sub(back).map(|i| found.times[i]);
+            if last(1).is_some_and(|last| last > time) || last(2).is_some_and(|last| last >= time) {
+                return wrong(format!(
+                    "row {}: times must increase, and {time} does not (only a time of an event may be there twice)",
+                    row + 2
+                ));
             }
             found.times.push(time);
         }
@@ -126,7 +130,8 @@ impl Measurements {
     pub(super) fn residuals(&self, nodes: &[(f64, Vec<f64>)]) -> Vec<f64> {
         let mut residuals = Vec::with_capacity(self.count());
         for (i, t) in self.times.iter().enumerate() {
-            let around = stencil(nodes, *t);
+            let again = i > 0 && self.times[i - 1] == *t;
+            let around = stencil(nodes, *t, again);
             for (k, column) in self.columns.iter().enumerate() {
                 let Some(measured) = column.values[i] else { continue };
                 let y: f64 = around.iter().map(|(node, weight)| weight * nodes[*node].1[k]).sum();
@@ -137,16 +142,21 @@ impl Measurements {
     }
 }
 
-/// Nodes around a time and their weights: of the cubic through the four nearest, or of one node that is there.
-fn stencil(nodes: &[(f64, Vec<f64>)], t: f64) -> Vec<(usize, f64)> {
-    let after = nodes.partition_point(|(node, _)| *node < t);
+/// Nodes around a time and their weights: of the cubic through the four nearest, or of one node that is there. An event leaves two nodes at its
+/// time: no cubic goes over it, and at its time the node is the one before it, or the one after it (`after_event`).
+fn stencil(nodes: &[(f64, Vec<f64>)], t: f64, after_event: bool) -> Vec<(usize, f64)> {
     // Times of nodes carry a few roundings.
-    let near = |i: usize| nodes.get(i).is_some_and(|(node, _)| (node - t).abs() <= 1e-12 * t.abs().max(1e-3));
-    if let Some(i) = [after, after.wrapping_sub(1)].into_iter().find(|i| near(*i)) {
+    let near = |i: &usize| (nodes[*i].0 - t).abs() <= 1e-12 * t.abs().max(1e-3);
+    let next = nodes.partition_point(|(node, _)| *node < t);
+    let mut here = (next.saturating_sub(2)..nodes.len().min(next + 2)).filter(near);
+    if let Some(i) = if after_event { here.last() } else { here.next() } {
         return vec![(i, 1.0)];
     }
-    let first = after.saturating_sub(2).min(nodes.len().saturating_sub(4));
-    let some: Vec<usize> = (first..nodes.len().min(first + 4)).collect();
+    let event = |i: usize| nodes[i].0 == nodes[i - 1].0;
+    let begin = (1..next).rev().find(|i| event(*i)).unwrap_or(0);
+    let end = (next.max(1)..nodes.len()).find(|i| event(*i)).unwrap_or(nodes.len());
+    let first = next.saturating_sub(2).min(end.saturating_sub(4)).max(begin);
+    let some: Vec<usize> = (first..end.min(first + 4)).collect();
     let weight = |i: usize| {
         let others = some.iter().filter(|j| **j != i);
         others.map(|j| (t - nodes[*j].0) / (nodes[i].0 - nodes[*j].0)).product::<f64>()
@@ -211,7 +221,8 @@ mod tests {
         for (text, words) in [
             ("x\n1", "no column `t`"),
             ("t\n1", "nothing was measured"),
-            ("t,x\n1,2\n1,3", "times must increase"),
+            ("t,x\n1,2\n1,3\n1,4", "times must increase"),
+            ("t,x\n1,2\n0.5,3", "times must increase"),
             ("t,x\n1,a", "`a` is not a number"),
             ("t,x\n,1", "no time"),
             ("t,x,weight\n1,2,-1", "negative"),
@@ -226,8 +237,34 @@ mod tests {
         let nodes: Vec<(f64, Vec<f64>)> =
             (0..10).map(|i| (0.1 * f64::from(i), vec![f(0.1 * f64::from(i))])).collect();
         for t in [0.0, 0.013, 0.1, 0.47, 0.3, 0.895, 0.9] {
-            let y: f64 = stencil(&nodes, t).iter().map(|(i, w)| w * nodes[*i].1[0]).sum();
+            let y: f64 = stencil(&nodes, t, false).iter().map(|(i, w)| w * nodes[*i].1[0]).sum();
             assert!((y - f(t)).abs() < 1e-14, "{t}");
         }
+    }
+
+    #[test]
+    fn cubics_do_not_go_over_events() {
+        // Events at 0.2 and 0.5: f, then g, then f again.
+        let (f, g) = (|t: f64| 1.0 + t * t * t, |t: f64| -5.0 + 2.0 * t * t);
+        let piece = |times: &[f64], f: &dyn Fn(f64) -> f64| -> Vec<(f64, Vec<f64>)> {
+            times.iter().map(|t| (*t, vec![f(*t)])).collect()
+        };
+        let nodes = [
+            piece(&[0.0, 0.1, 0.15, 0.2], &f),
+            piece(&[0.2, 0.3, 0.5], &g),
+            piece(&[0.5, 0.6, 0.7, 0.8, 0.9], &f),
+        ]
+        .concat();
+        let value = |t: f64, after_event: bool| -> f64 {
+            stencil(&nodes, t, after_event).iter().map(|(i, w)| w * nodes[*i].1[0]).sum()
+        };
+        for t in [0.0, 0.19, 0.51, 0.55, 0.88] {
+            assert!((value(t, false) - f(t)).abs() < 1e-14, "{t}: {}", value(t, false));
+        }
+        for t in [0.21, 0.3, 0.45] {
+            assert!((value(t, false) - g(t)).abs() < 1e-14, "{t}: {}", value(t, false));
+        }
+        assert_eq!([value(0.2, false), value(0.2, true)], [f(0.2), g(0.2)]);
+        assert_eq!([value(0.5, false), value(0.5, true)], [g(0.5), f(0.5)]);
     }
 }

@@ -14,6 +14,6 @@ mod fit;
 mod measurements;
 mod statistics;
 
-pub use fit::{Fit, FitError, Step, fit};
+pub use fit::{End, Fit, FitError, Step, fit};
 pub use measurements::{Measured, MeasurementError, Measurements};
 pub use statistics::{Direction, Statistics};

@@ -27,6 +27,8 @@ pub struct EnergyBalance {
     pub change: f64,
     /// Largest kinetic energy.
     pub largest_kinetic: f64,
+    /// Largest energy of either kind: its rounding is no drift.
+    largest: f64,
     largest_error: f64,
     /// Whether any force without a potential had power.
     pub driven: bool,
@@ -83,6 +85,7 @@ impl EnergyBalance {
         self.total = total;
         self.change = total - first;
         self.largest_kinetic = self.largest_kinetic.max(kinetic);
+        self.largest = self.largest.max(kinetic).max(potential.abs());
         let error = (self.change - self.work - self.work_of_drives - self.at_events).abs();
         self.open = open.then_some(error);
         if !open {
@@ -107,12 +110,21 @@ impl EnergyBalance {
         self.open = None;
         self.change = total - self.first.unwrap_or(total);
         self.largest_kinetic = self.largest_kinetic.max(kinetic);
+        self.largest = self.largest.max(kinetic).max(potential.abs());
     }
 
     /// The largest error of the balance, J; none where it cannot be known.
     pub fn error(&self) -> Option<f64> {
         (self.first.is_some() && !((self.driven || self.prescribed) && self.jumps))
             .then_some(self.open.map_or(self.largest_error, |error| error.max(self.largest_error)))
+    }
+
+    /// The error over the largest kinetic energy where no force has power, if it is so large that the motion is not that of the model: a
+    /// twentieth, and not a rounding.
+    pub fn large_drift(&self) -> Option<f64> {
+        let told = |error: f64| error > 0.05 * self.largest_kinetic && error > 1e-6 * self.largest;
+        let drift = self.error().filter(|&error| !self.driven && !self.prescribed && told(error));
+        drift.and(self.relative_error())
     }
 
     /// The same, relative to the largest kinetic energy; none where nothing moves.
@@ -166,6 +178,7 @@ mod tests {
         drifting.sample(0.0, [2.0, 0.0, 0.0], 0.0, [].into_iter());
         drifting.sample(1.0, [1.0, 1.5, 0.0], 0.0, [].into_iter());
         assert_eq!(drifting.relative_error(), Some(0.25));
+        assert_eq!(drifting.large_drift(), Some(0.25));
     }
 
     #[test]

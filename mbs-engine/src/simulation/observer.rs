@@ -243,6 +243,12 @@ impl Seen {
                 )
             })
             .chain(self.jumps.iter().map(Jump::to_string))
+            .chain(self.balance.large_drift().map(|drift| {
+                format!(
+                    "no force has power, yet the energy drifts by {drift:.1e} of the largest kinetic energy: this is not the motion of \
+                     the model; choose a shorter step or a smaller tolerance"
+                )
+            }))
             .collect()
     }
 

@@ -177,9 +177,15 @@ fn put_column<S: Scalar>(columns: usize, k: usize, column: &[S], matrix: &mut [S
 }
 
 pub(super) const fn work_len(dims: &Dims) -> usize {
-    let (n, p) = (dims.nq + dims.rows(), dims.sensitivity.parameters);
+    let (n, columns) = (dims.nq + dims.rows(), columns(dims));
     let lists = dims.sensitivity.newton + dims.sensitivity.projections;
-    lists + 2 * n * n + 5 * n + 2 * n * p + 3 * dims.rows() + dims.nq + dims.workspace
+    lists + 2 * n * n + 5 * n + 2 * n * columns + 3 * dims.rows() + dims.nq + dims.workspace
+}
+
+/// Columns of right-hand sides: one for each parameter, and one at least, for multipliers.
+const fn columns(dims: &Dims) -> usize {
+    let parameters = dims.sensitivity.parameters;
+    if parameters > 1 { parameters } else { 1 }
 }
 
 /// Derivatives of positions and rates under way, in the scratch.
@@ -218,7 +224,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         scratch: &'a mut [M::S],
     ) -> Result<Self, StepError> {
         let dims = system.dims();
-        let (n, rows, p) = (dims.nq + dims.rows(), dims.rows(), dims.sensitivity.parameters);
+        let (n, rows, columns) = (dims.nq + dims.rows(), dims.rows(), columns(&dims));
         let mut pieces = Pieces::of(scratch, work_len(&dims));
         Ok(Self {
             system,
@@ -234,8 +240,8 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             factors: pieces.next(n * n)?,
             pivots: pieces.next(n)?,
             column: pieces.next(4 * n)?,
-            b: pieces.next(n * p)?,
-            x: pieces.next(n * p)?,
+            b: pieces.next(n * columns)?,
+            x: pieces.next(n * columns)?,
             sizes: pieces.next(rows)?,
             multipliers: [pieces.next(rows)?, pieces.next(rows)?],
             zero: pieces.next(dims.nq)?,
