@@ -1,5 +1,6 @@
 //! The loops of a bundle, run on a tape's memory by the runtime's functions.
 
+use core::ops::Range;
 use mbs_codegen::bundle::{Loop, Memory};
 use mbs_runtime::{Scalar, rolled};
 
@@ -12,23 +13,21 @@ pub(crate) fn run<S: Scalar>(each: &Loop, arrays: &[(u32, u32)], w: &mut [S], re
     };
     match *each {
         Loop::Products { left, right, width, stride, ref table, to } => {
-            let (read, to) = match to {
-                Memory::Array(array) => {
-                    let range = place(array);
-                    let (before, to) = w[..range.end].split_at_mut(range.start);
-                    (&*before, to)
-                }
-                Memory::Result(result) => (&*w, &mut *results[result as usize]),
-            };
+            let (read, to) = apart(to, place, w, results);
             let (left, right) = (&read[place(left)], &read[place(right)]);
             rolled::products::<true, _>(table, left, right, width as usize, stride as usize, to);
         }
-        Loop::MinusProduct { a, b, rows, ref starts, ref table, to } => {
+        Loop::Bilinear { a, b, blocks, ref rows, ref terms, to } => {
+            let (read, to) = apart(Memory::Array(to), place, w, results);
+            let (a, b) = (&read[place(a)], &read[place(b)]);
+            rolled::bilinear::<true, _>(rows, terms, a, b, blocks as usize, to);
+        }
+        Loop::MinusProduct { a, b, rows, ref groups, ref table, to } => {
             let (b, rows) = (&w[place(b)], rows as usize);
             match a {
                 Memory::Array(a) => {
                     rolled::minus_product::<true, _>(
-                        starts,
+                        groups,
                         table,
                         &w[place(a)],
                         b,
@@ -38,16 +37,34 @@ pub(crate) fn run<S: Scalar>(each: &Loop, arrays: &[(u32, u32)], w: &mut [S], re
                 }
                 Memory::Result(a) => {
                     if let Ok([a, to]) = results.get_disjoint_mut([a as usize, to as usize]) {
-                        rolled::minus_product::<true, _>(starts, table, a, b, rows, to);
+                        rolled::minus_product::<true, _>(groups, table, a, b, rows, to);
                     }
                 }
             }
         }
-        Loop::Inverse { s, u, d, scratch, ref tree, to } => {
+        Loop::Inverse { s, u, d, scratch, ref tree, ref groups, ref table, to } => {
             let range = place(scratch);
             let (before, scratch) = w[..range.end].split_at_mut(range.start);
             let [s, u, d] = [s, u, d].map(|array| &before[place(array)]);
-            rolled::inverse::<true, _>(tree, s, u, d, scratch, results[to as usize]);
+            let to = &mut *results[to as usize];
+            rolled::inverse::<true, _>(tree, groups, table, s, u, d, scratch, to);
         }
+    }
+}
+
+/// The slots that may be read, and what is written.
+fn apart<'a, S>(
+    to: Memory,
+    place: impl Fn(u32) -> Range<usize>,
+    w: &'a mut [S],
+    results: &'a mut [&mut [S]],
+) -> (&'a [S], &'a mut [S]) {
+    match to {
+        Memory::Array(array) => {
+            let range = place(array);
+            let (before, to) = w[..range.end].split_at_mut(range.start);
+            (before, to)
+        }
+        Memory::Result(result) => (w, &mut *results[result as usize]),
     }
 }

@@ -39,18 +39,33 @@ pub enum Memory {
 pub enum Loop {
     /// to += left · right for runs of entries.
     Products {
-        /// Array of factors, `width` side by side for each row.
+        /// Array of factors, `stride` side by side for each of the `width`.
         left: u32,
-        /// Array of factors, `stride` side by side for each of the `width`; then [`BLOCK`] zeros.
+        /// The same; then [`BLOCK`] zeros.
         right: u32,
-        /// How many factors each.
+        /// How many factors each, one of [`WIDTHS`].
         width: u32,
-        /// Distance in `right` from a factor to the next.
+        /// Distance from a factor to the next.
         stride: u32,
-        /// [row, from, len, at]: for i < len, to[at + i] += Σ_k left[row·width + k] right[k·stride + from + i].
+        /// [row, from, len, at]: for i < len, to[at + i] += Σ_k left[k·stride + row] right[k·stride + from + i].
         table: Vec<[u32; 4]>,
         /// What is added to.
         to: Memory,
+    },
+    /// to += Σ ± a b, the same sums of products for all numbers of rows.
+    Bilinear {
+        /// Array of rows.
+        a: u32,
+        /// Array of rows.
+        b: u32,
+        /// Numbers of a row over [`BLOCK`].
+        blocks: u32,
+        /// [row, from, middle, end]: to_row += Σ a_j b_k over the terms from `from` to `middle`, less those from there to `end`.
+        rows: Vec<[u32; 4]>,
+        /// [j, k]
+        terms: Vec<[u32; 2]>,
+        /// Array that is added to.
+        to: u32,
     },
     /// to = −a b.
     MinusProduct {
@@ -60,9 +75,9 @@ pub enum Loop {
         b: u32,
         /// Rows of all three.
         rows: u32,
-        /// For each column of b, the first of its entries in the table; then the end.
-        starts: Vec<u32>,
-        /// Rows of the entries of b that are not zero, column by column.
+        /// [first, count, from, end]: `count` columns of b from `first` on, with entries in the rows `table[from..end]`. Each column once.
+        groups: Vec<[u32; 4]>,
+        /// Rows of the entries of b that are not zero in all columns of a group, group by group.
         table: Vec<u32>,
         /// The result.
         to: u32,
@@ -77,8 +92,12 @@ pub enum Loop {
         d: u32,
         /// Array of zeros, [`inverse_scratch`] long.
         scratch: u32,
-        /// [1 + the velocity before it on the way to ground or 0, end of those it moves], for each velocity.
-        tree: Vec<[u32; 2]>,
+        /// For each velocity the end of those it moves, itself the first.
+        tree: Vec<u32>,
+        /// As those of [`Loop::MinusProduct`], for a matrix with entries where the row moves the column.
+        groups: Vec<[u32; 4]>,
+        /// See `groups`.
+        table: Vec<u32>,
         /// The result.
         to: u32,
     },
@@ -87,12 +106,67 @@ pub enum Loop {
 /// How many values the runtime sums at once: it reads whole blocks.
 pub const BLOCK: usize = 8;
 
-/// How many columns of an inverse the runtime finishes at once.
-const COLUMNS: usize = 8;
+/// How many factors an entry may have.
+pub const WIDTHS: [usize; 3] = [6, 9, 15];
 
 /// Length of the scratch of [`Loop::Inverse`].
 pub const fn inverse_scratch(n: usize) -> usize {
-    6 * n + BLOCK + 6 * COLUMNS * n
+    6 * n + BLOCK + 2 * (n * n + BLOCK)
+}
+
+/// Groups and table of columns with entries where `there` says so. Columns side by side are one group if that adds no more than a third to
+/// their entries.
+pub fn column_groups(there: &[bool], rows: usize) -> (Vec<[u32; 4]>, Vec<u32>) {
+    let (mut groups, mut table): (Vec<[u32; 4]>, Vec<u32>) = (Vec::new(), Vec::new());
+    let columns: Vec<&[bool]> = there.chunks(rows.max(1)).collect();
+    let count = |column: &[bool]| column.iter().filter(|&&there| there).count();
+    let mut first = 0;
+    while first < columns.len() {
+        let mut union = columns[first].to_vec();
+        let (mut entries, mut len) = (count(&union), 1);
+        while let Some(next) = columns.get(first + len) {
+            let wider: Vec<bool> = union.iter().zip(*next).map(|(&a, &b)| a || b).collect();
+            let more = entries + count(next);
+            if 3 * count(&wider) * (len + 1) > 4 * more {
+                break;
+            }
+            (union, entries, len) = (wider, more, len + 1);
+        }
+        let from = table.len() as u32;
+        table.extend((0..).zip(&union).filter(|&(_, &there)| there).map(|(k, _)| k));
+        groups.push([first as u32, len as u32, from, table.len() as u32]);
+        first += len;
+    }
+    (groups, table)
+}
+
+/// How many products of entries groups add up to, per row.
+fn entries(groups: &[[u32; 4]]) -> usize {
+    groups.iter().map(|&[_, count, from, end]| (count * (end - from)) as usize).sum()
+}
+
+/// Whether groups have each of the columns once, and their entries lie within a table of rows below `rows`.
+fn fit(groups: &[[u32; 4]], table: &[u32], rows: usize, columns: usize) -> bool {
+    let mut next = 0;
+    let inside = groups.iter().all(|&[first, count, from, end]| {
+        let follows = first as usize == next && count > 0;
+        next += count as usize;
+        follows && from <= end && end as usize <= table.len()
+    });
+    inside && next == columns && table.iter().all(|&k| (k as usize) < rows)
+}
+
+/// to = −a b; a is by columns.
+fn minus_product<N: Number>(groups: &[[u32; 4]], table: &[u32], a: &[N], b: &[N], rows: usize, to: &mut [N]) {
+    for &[first, count, from, end] in groups {
+        let entries = &table[from as usize..end as usize];
+        for column in first as usize..(first + count) as usize {
+            for i in 0..rows {
+                let minus = |sum, &k: &u32| (-b[column * rows + k as usize]) * a[k as usize * rows + i] + sum;
+                to[column * rows + i] = entries.iter().fold(N::constant(0.0), minus);
+            }
+        }
+    }
 }
 
 impl Loop {
@@ -100,6 +174,7 @@ impl Loop {
     pub fn name(&self) -> &'static str {
         match self {
             Loop::Products { .. } => "products",
+            Loop::Bilinear { .. } => "bilinear",
             Loop::MinusProduct { .. } => "minus_product",
             Loop::Inverse { .. } => "inverse",
         }
@@ -111,11 +186,11 @@ impl Loop {
             Loop::Products { width, table, .. } => {
                 table.iter().map(|&[_, _, len, _]| (len * width) as usize).sum()
             }
-            Loop::MinusProduct { rows, table, .. } => table.len() * *rows as usize,
-            Loop::Inverse { tree, .. } => {
-                let inward =
-                    tree.iter().zip(0..).map(|(&[_, end], i)| 12 * (end as usize - i)).sum::<usize>();
-                inward + 12 * tree.len() * (tree.len() + 1) / 2
+            Loop::Bilinear { blocks, terms, .. } => terms.len() * *blocks as usize * BLOCK,
+            Loop::MinusProduct { rows, groups, .. } => entries(groups) * *rows as usize,
+            Loop::Inverse { tree, groups, .. } => {
+                let inward = tree.iter().zip(0..).map(|(&end, i)| 12 * (end as usize - i)).sum::<usize>();
+                inward + entries(groups) * tree.len()
             }
         }
     }
@@ -123,7 +198,9 @@ impl Loop {
     /// The arrays it reads, the scratch included.
     pub fn reads(&self) -> Vec<Memory> {
         match *self {
-            Loop::Products { left, right, .. } => vec![Memory::Array(left), Memory::Array(right)],
+            Loop::Products { left: a, right: b, .. } | Loop::Bilinear { a, b, .. } => {
+                vec![Memory::Array(a), Memory::Array(b)]
+            }
             Loop::MinusProduct { a, b, .. } => vec![a, Memory::Array(b)],
             Loop::Inverse { s, u, d, scratch, .. } => [s, u, d, scratch].map(Memory::Array).to_vec(),
         }
@@ -133,6 +210,7 @@ impl Loop {
     pub fn writes(&self) -> Memory {
         match *self {
             Loop::Products { to, .. } => to,
+            Loop::Bilinear { to, .. } => Memory::Array(to),
             Loop::MinusProduct { to, .. } | Loop::Inverse { to, .. } => Memory::Result(to),
         }
     }
@@ -144,29 +222,37 @@ impl Loop {
         match self {
             Loop::Products { left, right, width, stride, table, .. } => {
                 let (width, stride) = (*width as usize, *stride as usize);
-                table.iter().map(|run| run.map(|x| x as usize)).all(|[row, from, count, at]| {
-                    (row + 1) * width <= array(*left)
-                        && (width.max(1) - 1) * stride + from + count.next_multiple_of(BLOCK) <= array(*right)
+                let last = (width.max(1) - 1) * stride;
+                let inside = |[row, from, count, at]: [usize; 4]| {
+                    last + row < array(*left)
+                        && last + from + count.next_multiple_of(BLOCK) <= array(*right)
                         && at + count <= target
-                })
+                };
+                WIDTHS.contains(&width) && table.iter().map(|run| run.map(|x| x as usize)).all(inside)
             }
-            Loop::MinusProduct { a, b, rows, starts, table, .. } => {
-                let (rows, columns) = (*rows as usize, starts.len().saturating_sub(1));
-                starts.is_sorted()
-                    && starts.last().is_none_or(|&end| end as usize <= table.len())
-                    && table.iter().all(|&k| (k as usize) < rows)
+            Loop::Bilinear { a, b, blocks, rows, terms, .. } => {
+                let inside = |row: u32, len: usize| (row as usize + 1) * *blocks as usize * BLOCK <= len;
+                let sums = |&[row, from, middle, end]: &[u32; 4]| {
+                    inside(row, target) && from <= middle && middle <= end && end as usize <= terms.len()
+                };
+                rows.iter().all(sums)
+                    && terms.iter().all(|&[j, k]| inside(j, array(*a)) && inside(k, array(*b)))
+            }
+            Loop::MinusProduct { a, b, rows, groups, table, .. } => {
+                let rows = *rows as usize;
+                let columns = target / rows.max(1);
+                fit(groups, table, rows, columns)
                     && rows * rows <= len(*a).unwrap_or(0)
-                    && columns * rows <= array(*b).min(target)
+                    && columns * rows <= array(*b)
             }
-            Loop::Inverse { s, u, d, scratch, tree, .. } => {
+            Loop::Inverse { s, u, d, scratch, tree, groups, table, .. } => {
                 let n = tree.len();
                 let sizes = [array(*s) / 6, array(*u) / 6, array(*d)];
                 sizes.iter().all(|&size| size >= n)
                     && array(*scratch) >= inverse_scratch(n)
-                    && target >= n * n
-                    && tree.iter().enumerate().all(|(i, &[before, end])| {
-                        before as usize <= i && (i + 1..=n).contains(&(end as usize))
-                    })
+                    && target == n * n
+                    && fit(groups, table, n, n)
+                    && tree.iter().enumerate().all(|(i, &end)| (i + 1..=n).contains(&(end as usize)))
             }
         }
     }
@@ -179,59 +265,58 @@ impl Loop {
                 let (width, stride) = (*width as usize, *stride as usize);
                 for [row, from, len, at] in table.iter().map(|run| run.map(|x| x as usize)) {
                     for i in 0..len {
-                        let product = |k: usize| left[row * width + k] * right[k * stride + from + i];
+                        let product = |k: usize| left[k * stride + row] * right[k * stride + from + i];
                         to[at + i] =
                             to[at + i] + (0..width).fold(N::constant(0.0), |sum, k| product(k) + sum);
                     }
                 }
             }
-            Loop::MinusProduct { a, b, rows, starts, table, .. } => {
-                let (a, b) = (read(*a), read(Memory::Array(*b)));
-                let rows = *rows as usize;
-                for (column, ends) in starts.windows(2).enumerate() {
-                    let entries = &table[ends[0] as usize..ends[1] as usize];
-                    for i in 0..rows {
-                        let minus =
-                            |sum, &k: &u32| (-b[column * rows + k as usize]) * a[k as usize * rows + i] + sum;
-                        to[column * rows + i] = entries.iter().fold(N::constant(0.0), minus);
+            Loop::Bilinear { a, b, blocks, rows, terms, .. } => {
+                let (a, b) = (read(Memory::Array(*a)), read(Memory::Array(*b)));
+                let stride = *blocks as usize * BLOCK;
+                for &[row, from, middle, end] in rows {
+                    for (i, to) in to[row as usize * stride..][..stride].iter_mut().enumerate() {
+                        let factors =
+                            |&[j, k]: &[u32; 2]| (a[j as usize * stride + i], b[k as usize * stride + i]);
+                        let [from, middle, end] = [from, middle, end].map(|x| x as usize);
+                        for (a, b) in terms[from..middle].iter().map(factors) {
+                            *to = a * b + *to;
+                        }
+                        for (a, b) in terms[middle..end].iter().map(factors) {
+                            *to = (-a) * b + *to;
+                        }
                     }
                 }
             }
-            Loop::Inverse { s, u, d, tree, .. } => {
+            Loop::MinusProduct { a, b, rows, groups, table, .. } => {
+                let (a, b) = (read(*a), read(Memory::Array(*b)));
+                minus_product(groups, table, &a, &b, *rows as usize, to);
+            }
+            Loop::Inverse { s, u, d, tree, groups, table, .. } => {
                 let [s, u, d] = [s, u, d].map(|&array| read(Memory::Array(array)));
-                inverse(tree, &s, &u, &d, to);
+                let (scaled, back) = inverse_factors(tree, &s, &u, &d);
+                minus_product(groups, table, &scaled, &back, tree.len(), to);
             }
         }
     }
 }
 
-/// X = M⁻¹; the equations stand at the runtime's function.
-fn inverse<N: Number>(tree: &[[u32; 2]], s: &[N], u: &[N], d: &[N], x: &mut [N]) {
+/// W D⁻¹ and −Wᵀ by columns; the equations stand at the runtime's `inverse`.
+fn inverse_factors<N: Number>(tree: &[u32], s: &[N], u: &[N], d: &[N]) -> (Vec<N>, Vec<N>) {
     let n = tree.len();
     let zero = N::constant(0.0);
-    let mut f = vec![zero; 6 * n];
-    for (i, &[_, end]) in tree.iter().enumerate().rev() {
-        x[i * n + i] = d[i];
-        for j in i + 1..end as usize {
-            let sum = (0..6).fold(zero, |sum, k| (-(d[i] * s[6 * i + k])) * f[k * n + j] + sum);
-            x[i * n + j] = x[i * n + j] + sum;
-        }
-        for k in 0..6 {
-            for j in i..end as usize {
-                f[k * n + j] = u[6 * i + k] * x[i * n + j] + f[k * n + j];
+    let (mut f, mut scaled, mut back) = (vec![zero; 6 * n], vec![zero; n * n], vec![zero; n * n]);
+    for (i, &end) in tree.iter().enumerate().rev() {
+        for j in i..end as usize {
+            let along = |k: [usize; 3]| k.iter().fold(zero, |sum, &k| s[6 * i + k] * f[k * n + j] + sum);
+            let minus = if i == j { -N::constant(1.0) } else { along([0, 1, 2]) + along([3, 4, 5]) };
+            let share = -(d[i] * minus);
+            for k in 0..6 {
+                f[k * n + j] = u[6 * i + k] * share + f[k * n + j];
             }
+            scaled[i * n + j] = share;
+            back[j * n + i] = minus;
         }
     }
-    for j in 0..n {
-        let mut a = vec![[zero; 6]; n];
-        for i in 0..=j {
-            let carried = tree[i][0].checked_sub(1).map_or([zero; 6], |parent| a[parent as usize]);
-            let along = |k: [usize; 3]| k.iter().fold(zero, |sum, &k| u[6 * i + k] * carried[k] + sum);
-            let value = (-d[i]) * along([0, 1, 2]) + x[i * n + j];
-            let value = (-d[i]) * along([3, 4, 5]) + value;
-            a[i] = std::array::from_fn(|k| s[6 * i + k] * value + carried[k]);
-            x[i * n + j] = value;
-            x[j * n + i] = value;
-        }
-    }
+    (scaled, back)
 }

@@ -21,6 +21,7 @@ mod loads;
 mod marker_rates;
 mod motion;
 mod pair_factors;
+mod pair_terms;
 mod slopes;
 mod tangent;
 mod unknowns;
@@ -30,6 +31,7 @@ mod slopes_test;
 
 pub use marker_rates::{MarkerRates, marker_rates};
 pub use pair_factors::PairFactors;
+pub use pair_terms::{PairTerms, Zeros};
 pub use tangent::Linearisation;
 
 use crate::graph::{ExprId, Graph};

@@ -1,24 +1,25 @@
 //! The factors of the tangent's entries, for multiplication in a loop.
 //!
 //! In joint form an unknown is one joint velocity. The entry in row a and column b of the tangent (see `tangent`) is the product of a factor of a
-//! and a factor of b, with 15 numbers if b is a or an ancestor of a, with 6 if b is a descendant.
+//! and a factor of b, with 15 numbers if b is a or an ancestor of a, with 6 if b is a descendant. `pair_terms` has the inertial part of those that
+//! composites have a part in; here is the rest.
 
 use super::Square;
 use super::direction::{Weights, joint_directions};
 use super::loads::load_tangent;
 use super::tangent::Linearisation;
 use crate::elements::Element;
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::Spatial;
 
 /// Factors, one list per joint velocity.
 #[derive(Clone, Debug)]
 pub struct PairFactors {
-    /// I S, the angular part of (2B)ᵀ S, −S ×* W: factors of row a.
+    /// I S, the angular part of (2B)ᵀ S, −S ×* W: factors of row a. Of the first nine numbers the loads' part.
     pub carried: Vec<[ExprId; 15]>,
     /// X, the angular part of Y, Z: factors of column b.
     pub moving: Vec<[ExprId; 15]>,
-    /// I X + 2B Y + Z ×* f: factors of column b.
+    /// I X + 2B Y + Z ×* f: factors of column b. The loads' part.
     pub turned: Vec<[ExprId; 6]>,
     /// S: factors of row a.
     pub columns: Vec<[ExprId; 6]>,
@@ -51,12 +52,12 @@ impl Linearisation<'_, '_> {
         let of_rows = self.rows(g, &rows);
         for (a, (unknown, &s)) in unknowns.motions.iter().zip(&of_rows).enumerate() {
             let Some(unknown) = unknown else { continue };
-            let carried = self.composite_factors(g, &loads, s, unknown);
-            let opposite = g.neg6(carried.by_z);
-            let [by_x, x, back, z] = [carried.by_x, unknown.x, opposite, unknown.z].map(Spatial::numbers);
-            out.carried[a] = join(by_x, carried.by_y.angular.0, back);
-            out.moving[a] = join(x, unknown.y.angular.0, z);
-            out.turned[a] = carried.column.numbers();
+            let load = self.load_factors(g, &loads, s, unknown);
+            let [by_x, by_y, by_z, column] =
+                [load.by_x, load.by_y, load.by_z, load.column].map(|factor| g.neg6(factor));
+            out.carried[a] = join(by_x, by_y.angular, by_z);
+            out.moving[a] = join(unknown.x, unknown.y.angular, unknown.z);
+            out.turned[a] = column.numbers();
             out.columns[a] = s.numbers();
         }
         let row = |a: usize| unknowns.motions[a].as_ref().map(|unknown| (unknown.link, of_rows[a]));
@@ -76,7 +77,8 @@ impl Linearisation<'_, '_> {
 }
 
 /// Concatenates the three.
-fn join(a: [ExprId; 6], b: [ExprId; 3], c: [ExprId; 6]) -> [ExprId; 15] {
+fn join(a: Spatial, b: Vec3, c: Spatial) -> [ExprId; 15] {
+    let ([a, c], b) = ([a, c].map(Spatial::numbers), b.0);
     std::array::from_fn(|k| {
         if k < 6 {
             a[k]

@@ -21,6 +21,7 @@ use crate::graph::{ExprId, Graph, Mat3, Vec3};
 use crate::kinematics::Spatial;
 use crate::symbols::Group;
 use crate::topology::Tree;
+use hashbrown::HashMap;
 
 /// Composite of a link and its descendants, about the origin.
 #[derive(Clone, Copy)]
@@ -50,6 +51,8 @@ pub struct Linearisation<'m, 'a> {
     columns: Vec<Column>,
     parents: Vec<Option<usize>>,
     accelerations: Vec<Spatial>,
+    /// Inertial wrench of each link alone.
+    wrenches: Vec<Spatial>,
     composites: Vec<Composite>,
 }
 
@@ -60,9 +63,9 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         let v: Vec<ExprId> = (0..n).map(|j| g.symbol(Group::V, j)).collect();
         let vd: Vec<ExprId> = (0..n).map(|j| g.symbol(Group::Vd, j)).collect();
         let (columns, accelerations) = columns(g, mechanism, &v, &vd);
-        let composites = composites(g, mechanism, inertias, &accelerations);
+        let (wrenches, composites) = composites(g, mechanism, inertias, &accelerations);
         let parents = mechanism.tree.v_parents();
-        Linearisation { mechanism, columns, parents, accelerations, composites }
+        Linearisation { mechanism, columns, parents, accelerations, wrenches, composites }
     }
 
     /// The derivatives of Rᵀ tau, R given by the position weights of `rows`, along each list of directions. Rows and
@@ -169,29 +172,59 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         unknown: &UnknownMotion,
     ) -> CompositeFactors {
         let composite = self.composites[unknown.link];
+        let load = self.load_factors(g, loads, s, unknown);
         // I S̄ and (2B)ᵀ S̄ = (0, 2 p × s + Rᵀ w)
         let inertia_row = g.apply_inertia(composite.inertia, s);
         let two = g.constant(2.0);
         let twice = g.scale3(two, composite.momentum);
         let (p, q) = (g.cross3(twice, s.linear), g.apply_transposed(composite.rate, s.angular));
         let rate_row = Spatial { linear: g.zero_vector(), angular: g.add3(p, q) };
-        // (Z × S̄)ᵀ W = Zᵀ (S̄ ×* W): a wrench on the descendants of a does not rotate with the ancestors
-        let turned_row = g.cross_force(s, loads.wrenches[unknown.link]);
-        let slopes = &loads.accumulated[unknown.link];
-        let work = g.work_slope(s, slopes);
         // I X + 2B Y + Z ×* f
         let turned = g.cross_force(unknown.z, composite.force);
         let carried = rate_times(g, composite, unknown.y.angular);
         let accelerated = g.apply_inertia(composite.inertia, unknown.x);
         let sum = g.add6(carried, accelerated);
         let sum = g.add6(sum, turned);
-        let wrench = g.wrench_along(slopes, unknown);
         CompositeFactors {
-            by_x: g.sub6(inertia_row, work.x),
-            by_y: g.sub6(rate_row, work.y),
-            by_z: g.add6(turned_row, work.z),
-            column: g.sub6(sum, wrench),
+            by_x: g.sub6(inertia_row, load.by_x),
+            by_y: g.sub6(rate_row, load.by_y),
+            by_z: load.by_z,
+            column: g.sub6(sum, load.column),
         }
+    }
+
+    /// The loads' part of the factors, to be subtracted.
+    pub(super) fn load_factors(
+        &self,
+        g: &mut Graph,
+        loads: &LoadTangent,
+        s: Spatial,
+        unknown: &UnknownMotion,
+    ) -> CompositeFactors {
+        // (Z × S̄)ᵀ W = Zᵀ (S̄ ×* W): a wrench on the descendants of a does not rotate with the ancestors
+        let turned_row = g.cross_force(s, loads.wrenches[unknown.link]);
+        let slopes = &loads.accumulated[unknown.link];
+        let work = g.work_slope(s, slopes);
+        CompositeFactors {
+            by_x: work.x,
+            by_y: work.y,
+            by_z: g.add6(turned_row, work.z),
+            column: g.wrench_along(slopes, unknown),
+        }
+    }
+
+    /// Of the composite that each joint velocity moves: m, h, J, 2p, R by rows, f.
+    pub fn composite_numbers(&self, g: &mut Graph) -> Vec<Vec<ExprId>> {
+        let two = g.constant(2.0);
+        let mut all = Vec::with_capacity(self.columns.len());
+        for column in &self.columns {
+            let Composite { inertia, momentum, rate, force } = self.composites[column.link];
+            let twice = g.scale3(two, momentum);
+            let mut numbers = inertia.numbers().to_vec();
+            numbers.extend(twice.0.into_iter().chain(rate.0.into_iter().flatten()).chain(force.numbers()));
+            all.push(numbers);
+        }
+        all
     }
 
     /// S̄ = Σ w_p S of every row, none for those of variables.
@@ -213,6 +246,26 @@ impl<'m, 'a> Linearisation<'m, 'a> {
     /// Effect of the directions on the links.
     pub(super) fn unknowns(&self, g: &mut Graph, directions: &[Direction]) -> Unknowns {
         Unknowns::new(g, &self.columns, self.mechanism.tree.nv, directions)
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> &Mechanism<'a> {
+        self.mechanism
+    }
+
+    /// Inertial wrench of each link with gravity, for vd = 0.
+    pub fn resting_wrenches(&self, g: &mut Graph) -> Vec<Spatial> {
+        let zero = g.zero();
+        let still: HashMap<ExprId, ExprId> =
+            (0..self.mechanism.tree.nv as u32).map(|j| (g.symbol(Group::Vd, j), zero)).collect();
+        let mut resting = Vec::with_capacity(self.wrenches.len());
+        for wrench in &self.wrenches {
+            let numbers = g.substitute(&wrench.numbers(), &still);
+            let (linear, angular) = numbers.split_at(3);
+            let vector = |part: &[ExprId]| Vec3(std::array::from_fn(|k| part[k]));
+            resting.push(Spatial { linear: vector(linear), angular: vector(angular) });
+        }
+        resting
     }
 
     /// The mechanism's tree.
@@ -250,12 +303,13 @@ fn rate_times(g: &mut Graph, composite: Composite, angular: Vec3) -> Spatial {
     Spatial { linear: g.cross3(angular, twice), angular: g.apply(composite.rate, angular) }
 }
 
+/// Inertial wrenches of the links alone, and the composites.
 fn composites(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
     inertias: &[(ExprId, Symmetric)],
     accelerations: &[Spatial],
-) -> Vec<Composite> {
+) -> (Vec<Spatial>, Vec<Composite>) {
     let inertias_about_origin = composite_inertias(g, mechanism, inertias);
     let bodies = crate::dynamics::reference_inertias(g, mechanism, inertias);
     let mut all: Vec<Composite> = Vec::with_capacity(bodies.len());
@@ -268,6 +322,7 @@ fn composites(
         let rate = rate_matrix(g, body, velocity);
         all.push(Composite { inertia: inertias_about_origin[i], momentum: momentum.linear, rate, force });
     }
+    let wrenches = all.iter().map(|one| one.force).collect();
     for (i, link) in mechanism.tree.links.iter().enumerate().rev() {
         if let Some(p) = link.parent {
             all[p].momentum = g.add3(all[p].momentum, all[i].momentum);
@@ -275,7 +330,7 @@ fn composites(
             all[p].force = g.add6(all[p].force, all[i].force);
         }
     }
-    all
+    (wrenches, all)
 }
 
 /// R = −2 (ω̃ Σ₂ + h̃ṽ) with the second moments of mass Σ₂ = ½ tr J − J. The general ω̃J − Jω̃ − (Jω)~ of

@@ -8,7 +8,7 @@ use super::inertia::{BodyInertia, Symmetric, reference_inertias};
 use super::inverse_dynamics::{ground_acceleration, newton_euler};
 use crate::elements::{Loads, Mechanism};
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
-use crate::kinematics::Spatial;
+use crate::kinematics::{Accelerations, Spatial, accelerations};
 
 /// M^A = [[linear, mixed], [mixedᵀ, angular]]
 #[derive(Clone, Copy)]
@@ -28,24 +28,32 @@ pub struct Articulation {
     pub inverse: Vec<ExprId>,
 }
 
-/// vd by the articulated-body recursion.
+/// Inertial wrench of each link about its reference point with gravity, for vd = 0.
+pub fn resting_wrenches(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+) -> Vec<Spatial> {
+    let ground = ground_acceleration(g, mechanism);
+    let (tree, positions, velocities) = (mechanism.tree, &mechanism.positions, &mechanism.velocities);
+    let Accelerations { links } = accelerations(g, tree, positions, velocities, ground, None);
+    (0..tree.links.len()).map(|i| newton_euler(g, mechanism, i, inertias[i], links[i])).collect()
+}
+
+/// vd by the articulated-body recursion, for the inertial wrenches of vd = 0: what is left is linear in vd.
 pub fn articulated_body(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
     inertias: &[(ExprId, Symmetric)],
     loads: &Loads,
+    resting: &[Spatial],
 ) -> Articulation {
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let bodies = reference_inertias(g, mechanism, inertias);
     let mut articulated: Vec<Articulated> = bodies.iter().map(|&body| rigid(g, body)).collect();
-    // p_i: velocity terms less the loads
-    let mut bias: Vec<Spatial> = (0..tree.links.len())
-        .map(|i| {
-            let still = g.zero_spatial();
-            let needed = newton_euler(g, mechanism, i, inertias[i], still);
-            g.sub6(needed, loads.links[i])
-        })
-        .collect();
+    // p_i: what vd = 0 needs less the loads
+    let mut bias: Vec<Spatial> =
+        resting.iter().zip(&loads.links).map(|(&needed, &load)| g.sub6(needed, load)).collect();
 
     let one = g.one();
     let unset = g.zero();
@@ -55,10 +63,7 @@ pub fn articulated_body(
     let mut inverse = vec![one; tree.nv];
     let mut columns: Vec<Spatial> = vec![none; tree.nv];
     for (i, link) in tree.links.iter().enumerate().rev() {
-        // p += M^A d
-        let mut inertia = articulated[i];
-        let drift = apply(g, inertia, mechanism.velocities.links[i].bias);
-        let mut p = g.add6(bias[i], drift);
+        let (mut inertia, mut p) = (articulated[i], bias[i]);
         for (column, k) in positions.links[i].columns.iter().zip(link.v_range()).rev() {
             // U = M^A b, D = bᵀ U, u = Q − bᵀ p
             columns[k] = apply(g, inertia, column.motion);
@@ -81,16 +86,11 @@ pub fn articulated_body(
         }
     }
 
-    let ground = ground_acceleration(g, mechanism);
-    let zero = g.zero_vector();
+    // a: the part of the acceleration that vd makes
     let mut vd = vec![unset; tree.nv];
     let mut accelerations: Vec<Spatial> = Vec::with_capacity(tree.links.len());
     for (i, link) in tree.links.iter().enumerate() {
-        let parent = match link.parent {
-            Some(p) => accelerations[p],
-            None => Spatial { linear: ground, angular: zero },
-        };
-        // d is part of p already, so it is added to the acceleration after the joint's own.
+        let parent = link.parent.map_or(none, |p| accelerations[p]);
         let mut a = g.shift_motion(parent, positions.links[i].shift);
         for (column, k) in positions.links[i].columns.iter().zip(link.v_range()) {
             // vd = (u − Uᵀ a)/D, a += b vd
@@ -100,7 +100,7 @@ pub fn articulated_body(
             let share = g.scale6(vd[k], column.motion);
             a = g.add6(a, share);
         }
-        accelerations.push(g.add6(a, mechanism.velocities.links[i].bias));
+        accelerations.push(a);
     }
     Articulation { solved: Solved { vd, pivots }, columns, inverse }
 }

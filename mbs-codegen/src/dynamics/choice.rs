@@ -3,7 +3,7 @@
 //! In link axes an entry of the mass matrix costs the rotation of two vectors, in world axes a product of six: world axes are better for
 //! deep trees, and for loads, which need positions in the world anyway. Both versions are built and counted.
 
-use super::articulated_body::articulated_body;
+use super::articulated_body::{articulated_body, resting_wrenches};
 use super::inverse_dynamics::{inverse_dynamics, right_hand_side};
 use super::link_axes::LinkAxes;
 use super::mass_matrix::{MassMatrix, mass_matrix};
@@ -48,7 +48,8 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
 
     /// vd with M vd = Q: by factors of M with the tree's sparsity, which is best for short chains, or by articulated bodies.
     pub fn forward_dynamics(&self, g: &mut Graph) -> Solved {
-        let recursive = articulated_body(g, self.mechanism, self.inertias, self.loads).solved;
+        let resting = resting_wrenches(g, self.mechanism, self.inertias);
+        let recursive = articulated_body(g, self.mechanism, self.inertias, self.loads, &resting).solved;
         let most = g.operations_per_call(&recursive.vd);
         // The factorisation alone takes an operation for every velocity, ancestor and ancestor of that.
         if self.mechanism.tree.eliminations() > most {

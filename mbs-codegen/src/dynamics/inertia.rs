@@ -38,6 +38,14 @@ pub struct BodyInertia {
     pub inertia: Symmetric,
 }
 
+impl BodyInertia {
+    /// m, h, J as xx, yy, zz, xy, xz, yz
+    pub fn numbers(self) -> [ExprId; 10] {
+        let ([x, y, z], [xx, yy, zz, xy, xz, yz]) = (self.moment.0, self.inertia.0);
+        [self.mass, x, y, z, xx, yy, zz, xy, xz, yz]
+    }
+}
+
 impl Graph {
     /// A + B
     pub fn add_symmetric(&mut self, a: Symmetric, b: Symmetric) -> Symmetric {

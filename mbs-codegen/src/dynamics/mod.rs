@@ -26,7 +26,7 @@ mod regressor;
 mod terms;
 mod tree_factors;
 
-pub use articulated_body::{Articulation, articulated_body, pivots};
+pub use articulated_body::{Articulation, articulated_body, pivots, resting_wrenches};
 pub use centroidal::{Centroidal, centroidal};
 pub use choice::TreeEquations;
 pub use energy::{Energy, energy};

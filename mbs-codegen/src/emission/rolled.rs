@@ -11,14 +11,23 @@ pub(super) fn print_tables(bundle: &Bundle, out: &mut String) {
         }
         let _ = match each {
             Loop::Products { table, .. } => print_table(&name(bundle, i), table, out),
-            Loop::MinusProduct { starts, table, .. } => {
+            Loop::Bilinear { rows, terms, .. } => {
                 let name = name(bundle, i);
-                writeln!(out, "    static {name}_STARTS: [u32; {}] = {starts:?};", starts.len())
-                    .and_then(|()| writeln!(out, "    static {name}: [u32; {}] = {table:?};", table.len()))
+                print_table(&format!("{name}_ROWS"), rows, out).and_then(|()| print_table(&name, terms, out))
             }
-            Loop::Inverse { tree, .. } => print_table(&name(bundle, i), tree, out),
+            Loop::MinusProduct { groups, table, .. } => print_groups(&name(bundle, i), groups, table, out),
+            Loop::Inverse { tree, groups, table, .. } => {
+                let name = name(bundle, i);
+                print_groups(&name, groups, table, out)
+                    .and_then(|()| writeln!(out, "    static {name}_TREE: [u32; {}] = {tree:?};", tree.len()))
+            }
         };
     }
+}
+
+fn print_groups(name: &str, groups: &[[u32; 4]], table: &[u32], out: &mut String) -> std::fmt::Result {
+    print_table(&format!("{name}_GROUPS"), groups, out)?;
+    writeln!(out, "    static {name}: [u32; {}] = {table:?};", table.len())
 }
 
 fn print_table<const N: usize>(name: &str, table: &[[u32; N]], out: &mut String) -> std::fmt::Result {
@@ -32,7 +41,13 @@ pub(super) fn print_zeros(bundle: &Bundle, zero: &str, out: &mut String) {
         return;
     }
     let _ = writeln!(out, "        w[..{}].fill({zero});", bundle.array_slots());
-    for result in &bundle.results {
+    // Some loops write all of their result.
+    let whole = |each: &&Loop| matches!(each, Loop::MinusProduct { .. } | Loop::Inverse { .. });
+    let written: Vec<Memory> = bundle.loops.iter().filter(whole).map(Loop::writes).collect();
+    for (result, i) in bundle.results.iter().zip(0..) {
+        if written.contains(&Memory::Result(i)) {
+            continue;
+        }
         let _ = writeln!(out, "        out_{}.fill({zero});", result.name);
     }
 }
@@ -71,11 +86,18 @@ pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
                     "        r::products::<{fused}, _>({table}, {left}, {right}, {width}, {stride}, {to});"
                 )
             }
+            Loop::Bilinear { a, b, blocks, .. } => {
+                let (a, b) = (array(a), array(b));
+                writeln!(
+                    out,
+                    "        r::bilinear::<{fused}, _>({table}_ROWS, {table}, {a}, {b}, {blocks}, {to});"
+                )
+            }
             Loop::MinusProduct { a, b, rows, .. } => {
                 let (a, b) = (read(*a), array(b));
                 writeln!(
                     out,
-                    "        r::minus_product::<{fused}, _>({table}_STARTS, {table}, {a}, {b}, {rows}, {to});"
+                    "        r::minus_product::<{fused}, _>({table}_GROUPS, {table}, {a}, {b}, {rows}, {to});"
                 )
             }
             Loop::Inverse { s, u, d, scratch, .. } => {
@@ -88,7 +110,7 @@ pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
                 writeln!(
                     out,
                     "        let (before, scratch) = w[..{}].split_at_mut({});\n        \
-                     r::inverse::<{fused}, _>({table}, {s}, {u}, {d}, scratch, {to});",
+                     r::inverse::<{fused}, _>({table}_TREE, {table}_GROUPS, {table}, {s}, {u}, {d}, scratch, {to});",
                     range.end, range.start
                 )
             }
@@ -100,10 +122,12 @@ pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
 fn first_like(bundle: &Bundle, i: usize) -> usize {
     let same = |other: &Loop| match (other, &bundle.loops[i]) {
         (Loop::Products { table: a, .. }, Loop::Products { table: b, .. }) => a == b,
-        (Loop::MinusProduct { starts: a, table: x, .. }, Loop::MinusProduct { starts: b, table: y, .. }) => {
+        (Loop::Bilinear { rows: a, terms: x, .. }, Loop::Bilinear { rows: b, terms: y, .. }) => {
             (a, x) == (b, y)
         }
-        (Loop::Inverse { tree: a, .. }, Loop::Inverse { tree: b, .. }) => a == b,
+        (Loop::MinusProduct { groups: a, table: x, .. }, Loop::MinusProduct { groups: b, table: y, .. }) => {
+            (a, x) == (b, y)
+        }
         _ => false,
     };
     bundle.loops.iter().position(same).unwrap_or(i)

@@ -12,7 +12,7 @@ use crate::derivatives::direction::{Weights, joint_directions};
 use crate::derivatives::{Linearisation, Square};
 use crate::dynamics::{
     MassMatrix, Solved, Symmetric, TreeEquations, articulated_body, body_inertias, coordinate_form,
-    coriolis_terms, energy, gravity_terms, inertial_parameters,
+    coriolis_terms, energy, gravity_terms, inertial_parameters, resting_wrenches,
 };
 use crate::elements::{Element, Loads, Mechanism, forces, loads, markers};
 use crate::graph::{ExprId, Graph};
@@ -242,7 +242,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
     }
 
     fn forward_dynamics_recursive(&mut self) -> Results {
-        let bodies = articulated_body(self.g, self.mechanism, &self.inertias, &self.loads);
+        let resting = resting_wrenches(self.g, self.mechanism, &self.inertias);
+        let bodies = articulated_body(self.g, self.mechanism, &self.inertias, &self.loads, &resting);
         let Solved { vd, pivots } = bodies.solved;
         vec![self.coordinate_rates(), vd, pivots]
     }
