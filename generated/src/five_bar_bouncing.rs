@@ -487,7 +487,7 @@ pub mod five_bar_bouncing {
             .state_len(rt::simulation::ExplicitMemory::state_len(&DIMS), &DIMS)];
         type Scratch = [S; EVENT_MEMORY
             .scratch_len(
-                rt::simulation::ExplicitMemory::projected_scratch_len(&DIMS),
+                rt::simulation::ExplicitMemory::projected_scratch_len::<rt::Rk4>(&DIMS),
                 &DIMS,
             )];
         type Workspace = [S; WORKSPACE];
@@ -559,7 +559,7 @@ pub mod five_bar_bouncing {
     rt::fields!(Gradient[S; 12] { psi1, psi2, psi3 });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; EVENT_MEMORY
-        .gradient_len(rt::simulation::GradientMemory::projected_len(&DIMS), &DIMS)];
+        .gradient_len(rt::simulation::GradientMemory::projected_len::<rt::Rk4>(&DIMS), &DIMS)];
     impl rt::simulation::Differentiable for Model {
         type Gradient = Gradient;
         type Memory = GradientMemory;

@@ -6,7 +6,7 @@
 use mbs_codegen::model::{self, Formulation, Simulation};
 use mbs_runtime::simulation::{Enforcement, damping_frequency};
 use mbs_runtime::{
-    Adaptive, Ali3p, DormandPrince, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Sdirk4,
+    Adaptive, Ali3p, Dop853, DormandPrince, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Sdirk4,
     Stabilisation, Tangent,
 };
 
@@ -21,6 +21,8 @@ pub enum Method {
     Rk4(Option<Damping>),
     /// Dormand–Prince with step control, likewise.
     DormandPrince(Adaptive, Option<Damping>),
+    /// Its relative of order 8, likewise.
+    Dop853(Adaptive<Dop853>, Option<Damping>),
     /// The implicit Runge–Kutta method of order 4 with step control, likewise.
     Sdirk4(Adaptive<Sdirk4>, Option<Damping>),
     /// The trapezoidal rule in independent coordinates.
@@ -96,6 +98,7 @@ impl Method {
             model::Integrator::DormandPrince => {
                 return Method::DormandPrince(control(DormandPrince, simulation), damping);
             }
+            model::Integrator::Dop853 => return Method::Dop853(control(Dop853, simulation), damping),
             model::Integrator::Sdirk4 => return Method::Sdirk4(control(Sdirk4, simulation), damping),
             _ if simulation.is_in_joint_form(constrained) => return Method::Trapezoidal(damping),
             model::Integrator::Trapezoidal => Implicit::TRAPEZOIDAL,
@@ -139,7 +142,9 @@ impl Method {
         match *self {
             Method::Ali3p(_) | Method::Index1(_) => None,
             Method::Rk4(damping) | Method::Trapezoidal(damping) => damping,
-            Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => damping,
+            Method::DormandPrince(_, damping) | Method::Dop853(_, damping) | Method::Sdirk4(_, damping) => {
+                damping
+            }
         }
     }
 

@@ -56,8 +56,8 @@ use mbs_runtime::simulation::{
     StiffTree, Target, Tree, Work,
 };
 use mbs_runtime::{
-    Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions, Rk4,
-    Sdirk4, State, Statistics, StepError, System, Trapezoidal,
+    Adaptive, Ali3p, At, Dims, Dop853, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions,
+    Rk4, Sdirk4, State, Statistics, StepError, System, Trapezoidal,
 };
 use nalgebra::DMatrix;
 use std::fmt;
@@ -111,8 +111,10 @@ impl fmt::Display for SimulationError {
 impl std::error::Error for SimulationError {}
 
 /// The methods of model files, as the runtime makes their steps.
-type Stepping =
-    Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Either<Explicit<Adaptive>, Implicit>>>;
+type Stepping = Either<Either<Ali3p, Stabilised>, Either<AnyExplicit, Implicit>>;
+
+/// An explicit integrator.
+type AnyExplicit = Either<Explicit<Rk4>, Either<Explicit<Adaptive>, Explicit<Adaptive<Dop853>>>>;
 
 /// An implicit Runge–Kutta method of an open tree, under constraints, or in independent coordinates.
 type Implicit =
@@ -135,7 +137,20 @@ fn explicit<T>(integrator: T, damping: Option<Damping>, enforcement: Enforcement
 
 /// An implicit Runge–Kutta method.
 fn implicit(method: Implicit) -> Stepping {
-    Either::Second(Either::Second(Either::Second(method)))
+    Either::Second(Either::Second(method))
+}
+
+/// Lengths of state and scratch of an explicit integrator.
+fn explicit_memory<T: runtime::Explicit>(method: &Explicit<T>, dims: &Dims) -> (usize, usize) {
+    match method {
+        Either::First(_) => (ExplicitMemory::state_len(dims), ExplicitMemory::tree_scratch_len::<T>(dims)),
+        Either::Second(Either::First(_)) => {
+            (ExplicitMemory::state_len(dims), ExplicitMemory::projected_scratch_len::<T>(dims))
+        }
+        Either::Second(Either::Second(_)) => {
+            (IndependentMemory::state_len(dims), IndependentMemory::scratch_len::<T>(dims))
+        }
+    }
 }
 
 /// The method of settings. Numbers that depend on the start are fixed by it.
@@ -144,9 +159,16 @@ fn stepping(settings: &Settings) -> Stepping {
     match Method::of(&settings.simulation, settings.constrained, &[]) {
         Method::Ali3p(method) => Either::First(Either::First(method)),
         Method::Index1(method) => Either::First(Either::Second(Stabilised { method, enforcement })),
-        Method::Rk4(damping) => Either::Second(Either::First(explicit(Rk4, damping, enforcement))),
+        Method::Rk4(damping) => {
+            Either::Second(Either::First(Either::First(explicit(Rk4, damping, enforcement))))
+        }
         Method::DormandPrince(control, damping) => {
-            Either::Second(Either::Second(Either::First(explicit(control, damping, enforcement))))
+            let method = Either::First(explicit(control, damping, enforcement));
+            Either::Second(Either::First(Either::Second(method)))
+        }
+        Method::Dop853(control, damping) => {
+            let method = Either::Second(explicit(control, damping, enforcement));
+            Either::Second(Either::First(Either::Second(method)))
         }
         Method::Sdirk4(control, None) => implicit(Either::First(Either::First(StiffTree(control)))),
         Method::Sdirk4(control, Some(damping)) if damping.matrix_r => {
@@ -161,25 +183,25 @@ fn stepping(settings: &Settings) -> Stepping {
 }
 
 /// Lengths of state and scratch.
-fn memory(stepping: &Stepping, constrained: bool, dims: &Dims) -> (usize, usize) {
+fn memory(stepping: &Stepping, dims: &Dims) -> (usize, usize) {
+    type Stiff = Adaptive<Sdirk4>;
     match stepping {
         Either::First(_) => (ImplicitMemory::state_len(dims), ImplicitMemory::scratch_len(dims)),
-        Either::Second(Either::Second(Either::Second(Either::Second(_)))) => {
-            (IndependentMemory::state_len(dims), IndependentMemory::stiff_scratch_len(dims))
+        Either::Second(Either::First(Either::First(method))) => explicit_memory(method, dims),
+        Either::Second(Either::First(Either::Second(Either::First(method)))) => explicit_memory(method, dims),
+        Either::Second(Either::First(Either::Second(Either::Second(method)))) => {
+            explicit_memory(method, dims)
         }
-        Either::Second(Either::Second(Either::Second(Either::First(_)))) => {
-            let scratch = match constrained {
-                true => ExplicitMemory::stiff_projected_scratch_len(dims),
-                false => ExplicitMemory::stiff_tree_scratch_len(dims),
-            };
-            (ExplicitMemory::state_len(dims), scratch)
+        Either::Second(Either::Second(Either::First(Either::First(_)))) => {
+            (ExplicitMemory::state_len(dims), ExplicitMemory::stiff_tree_scratch_len::<Stiff>(dims))
         }
-        Either::Second(_) if constrained => {
-            let projected = ExplicitMemory::projected_scratch_len(dims);
-            let scratch = projected.max(IndependentMemory::scratch_len(dims));
-            (IndependentMemory::state_len(dims), scratch)
+        Either::Second(Either::Second(Either::First(Either::Second(_)))) => {
+            (ExplicitMemory::state_len(dims), ExplicitMemory::stiff_projected_scratch_len::<Stiff>(dims))
         }
-        Either::Second(_) => (ExplicitMemory::state_len(dims), ExplicitMemory::tree_scratch_len(dims)),
+        Either::Second(Either::Second(Either::Second(_))) => {
+            // The trapezoidal rule has fewer stages.
+            (IndependentMemory::state_len(dims), IndependentMemory::stiff_scratch_len::<Stiff>(dims))
+        }
     }
 }
 
@@ -301,7 +323,7 @@ impl Simulation {
         }
         instance.model.begin_run();
         let (dims, stepping) = (instance.model.dims(), stepping(&instance.settings));
-        let (state, scratch) = memory(&stepping, instance.settings.constrained, &dims);
+        let (state, scratch) = memory(&stepping, &dims);
         let mut simulation = Simulation {
             source: Arc::new(model.clone()),
             case: case.cloned(),
@@ -353,7 +375,7 @@ impl Simulation {
     fn target(&self) -> Target {
         let runtime::Settings { begin, end, step: h, .. } = self.settings();
         let time = if self.t() < end { end } else { self.t() + (end - begin) };
-        Target { h, time, last: false }
+        Target { h, time, last: false, result: f64::INFINITY }
     }
 
     /// One step under these inputs, constant over it; others keep their values.
@@ -378,9 +400,9 @@ impl Simulation {
             let what = "the time to run to must be finite and not before the present";
             return Err(described(self.model(), StepError::Setting { what, value: time }));
         }
-        let h = self.settings().step;
+        let target = Target { h: self.settings().step, time, last: true, result: f64::INFINITY };
         while self.t() < time {
-            self.advance(&Target { h, time, last: true }, Interpreted::input_signals)?;
+            self.advance(&target, Interpreted::input_signals)?;
         }
         Ok(())
     }
@@ -400,7 +422,8 @@ impl Simulation {
         }
         while self.t() < end {
             let begun = self.t();
-            self.advance(&Target { h, time: end, last: true }, Interpreted::input_signals)?;
+            let target = Target { h, time: end, last: true, result: results.next(begun) };
+            self.advance(&target, Interpreted::input_signals)?;
             let after = self.state.clone();
             while let Some(t) = results.within(begun, after.clock.t()) {
                 self.interpolate(begun, &after, t).map_err(|error| described(self.model(), error))?;

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use mbs_runtime::formulation::Record;
 use mbs_runtime::inputs::{NoInputs, from_fn};
 use mbs_runtime::{
-    Adaptive, Ali3p, Assembly, DormandPrince, Fixed, Hold, ImplicitIndex1, Integrator, Output,
+    Adaptive, Ali3p, Assembly, Dop853, DormandPrince, Fixed, Hold, ImplicitIndex1, Integrator, Output,
     ProjectionMatrix, Rk4, Span, Stabilisation, State,
 };
 use systems::five_bar::{DIMS, FiveBar};
@@ -91,4 +91,5 @@ fn runs_do_not_allocate() {
     check(&Fixed { method: Rk4, h: 0.01 });
     check(&Fixed { method: DormandPrince, h: 0.02 });
     check(&Adaptive::new(1e-8, 1e-8));
+    check(&Adaptive::of(Dop853, 1e-8, 1e-8));
 }

@@ -1,5 +1,6 @@
 //! How a run is made: integrator, formulation, steps, tolerances.
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use mbs_codegen::model;
 
@@ -39,22 +40,22 @@ pub(crate) struct Method {
     /// Most iterations of an implicit step.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = METHOD)]
     pub(crate) newton_iterations: Option<u32>,
-    /// Relative tolerance of step control; of `dormand_prince` and `sdirk4`.
+    /// Relative tolerance of step control; of integrators with step control.
     #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) rtol: Option<f64>,
-    /// Absolute tolerance of step control; of `dormand_prince` and `sdirk4`.
+    /// Absolute tolerance of step control; of integrators with step control.
     #[arg(long, value_name = "A", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) atol: Option<f64>,
-    /// Largest step of step control, s; of `dormand_prince` and `sdirk4`.
+    /// Largest step of step control, s; of integrators with step control.
     #[arg(long, value_name = "H", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) max_step: Option<f64>,
-    /// Steps that step control may try in a run; of `dormand_prince` and `sdirk4`.
+    /// Steps that step control may try in a run; of integrators with step control.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = METHOD)]
     pub(crate) max_steps: Option<u64>,
-    /// Trials of one step that step control may reject; of `dormand_prince` and `sdirk4`.
+    /// Trials of one step that step control may reject; of integrators with step control.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = METHOD)]
     pub(crate) max_rejected: Option<u32>,
-    /// Whether integrands of objectives count for the error of step control; of `dormand_prince` and `sdirk4`.
+    /// Whether integrands of objectives count for the error of step control; of integrators with step control.
     #[arg(long, value_name = "BOOL", help_heading = METHOD)]
     pub(crate) objectives_in_error: Option<bool>,
 }
@@ -105,35 +106,31 @@ impl From<ProjectionName> for model::Projection {
     }
 }
 
-/// The integrators.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum IntegratorName {
-    /// Classical Runge-Kutta, fixed step
-    Rk4,
-    /// Dormand-Prince 5(4), step control
-    #[value(name = "dormand_prince")]
-    DormandPrince,
-    /// Implicit Runge-Kutta 4(3) for stiff motion, step control
-    Sdirk4,
-    /// The trapezoidal rule, implicit, fixed step
-    Trapezoidal,
-    /// Newmark's formulas, implicit, fixed step
-    Newmark,
-    /// Generalized-alpha, implicit, fixed step
-    #[value(name = "generalized_alpha")]
-    GeneralizedAlpha,
+/// An integrator, with the coefficients that a model file has if it does not say them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntegratorName(model::Integrator);
+
+impl ValueEnum for IntegratorName {
+    fn value_variants<'a>() -> &'a [IntegratorName] {
+        const ALL: [IntegratorName; model::Integrator::ALL.len()] = {
+            let mut all = [IntegratorName(model::Integrator::Rk4); model::Integrator::ALL.len()];
+            let mut i = 0;
+            while i < all.len() {
+                all[i] = IntegratorName(model::Integrator::ALL[i]);
+                i += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.keyword()).help(self.0.summary()))
+    }
 }
 
 impl From<IntegratorName> for model::Integrator {
-    /// With the coefficients that a model file has if it does not say them.
     fn from(name: IntegratorName) -> model::Integrator {
-        match name {
-            IntegratorName::Rk4 => model::Integrator::Rk4,
-            IntegratorName::DormandPrince => model::Integrator::DormandPrince,
-            IntegratorName::Sdirk4 => model::Integrator::Sdirk4,
-            IntegratorName::Trapezoidal => model::Integrator::Trapezoidal,
-            IntegratorName::Newmark => model::Integrator::Newmark { beta: 0.25, gamma: 0.5 },
-            IntegratorName::GeneralizedAlpha => model::Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
-        }
+        name.0
     }
 }

@@ -197,7 +197,10 @@ fn what_does_not_go_together_is_refused() {
     );
     fails(&["`--newton-tolerance` must be positive"], &["--newton-tolerance", "0"]);
     fails(&["--newton-iterations"], &["--newton-iterations", "0"]);
-    fails(&["`--rtol` belongs to `dormand_prince` and `sdirk4`, not to `trapezoidal`"], &["--rtol", "1e-6"]);
+    fails(
+        &["`--rtol` belongs to `dormand_prince`, `dop853` and `sdirk4`, not to `trapezoidal`"],
+        &["--rtol", "1e-6"],
+    );
     fails(&["`--recursive` is for explicit integrators of models without closed loops"], &["--recursive"]);
     fails(&["the output interval must be a multiple of the step, not 0.0015"], &["--output-step", "0.0015"]);
     fails(&["the step must be positive and finite, not 0"], &["--step", "0"]);

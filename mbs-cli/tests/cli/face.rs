@@ -192,7 +192,7 @@ fn every_family_of_methods_goes_past_events() {
     bounces!(stiff_ball, stiff_ball::Setup::new(Default::default()), &[HOP], 2, step);
     bounces!(methods, methods::Setup::new(Default::default()), &[LINKAGE], 1, step);
     let names: Vec<&str> = methods::CASES.iter().map(|case| case.name()).collect();
-    assert_eq!(names, ["chosen", "chosen_controlled"]);
+    assert_eq!(names, ["chosen", "chosen_controlled", "high", "chosen_high"]);
     for &case in methods::CASES {
         bounces!(methods, methods::Setup::of_case(case), &[LINKAGE, "--case", case.name()], 1, step);
     }
@@ -233,6 +233,31 @@ fn the_example_of_the_readme() {
     assert_eq!(readme::run(), [expected, gradient]);
 }
 
+/// Results between the nodes of steps that end at events: those of the command, and at events two, before and after.
+#[test]
+fn results_within_steps_that_end_at_events() {
+    for case in [None, Some(methods::Case::high), Some(methods::Case::chosen_high)] {
+        let mut setup = case.map_or_else(|| methods::Setup::new(Default::default()), methods::Setup::of_case);
+        setup.settings.output = Some(7e-3);
+        let mut simulation = methods::Simulation::with(setup).expect("a start");
+        let mut found = Vec::new();
+        let run = simulation.run(|now| {
+            let values = [now.t()].into_iter().chain(now.z().to_array()).chain(now.v().to_array());
+            found.push(printed(values).join(","));
+            ControlFlow::Continue(())
+        });
+        run.expect("small steps");
+        let case = case.map_or_else(Vec::new, |case| vec!["--case", case.name()]);
+        let table =
+            done(&[&["simulate", LINKAGE][..], &case, &["--output-step", "7e-3", "--out", "-"]].concat());
+        let rows: Vec<&str> = table.lines().skip(1).collect();
+        assert_eq!(found.len(), 130, "every 7 ms, and the end");
+        for now in found {
+            assert!(rows.iter().any(|row| row.starts_with(&now)), "{case:?}: {now} is not in\n{table}");
+        }
+    }
+}
+
 #[test]
 fn a_planar_linkage_that_starts_moving() {
     agrees!(planar, planar::Setup::new(Default::default()), &[&shipped("four_bar_2")]);
@@ -252,7 +277,17 @@ fn cases_of_a_spatial_linkage() {
     let names: Vec<&str> = spatial::CASES.iter().map(|case| case.name()).collect();
     assert_eq!(
         names,
-        ["damped", "explicit", "controlled", "stiff", "independent", "stiff_independent", "moved"]
+        [
+            "damped",
+            "explicit",
+            "controlled",
+            "high",
+            "stiff",
+            "independent",
+            "high_independent",
+            "stiff_independent",
+            "moved"
+        ]
     );
     // A module of one case alone.
     agrees!(moved, moved::Setup::new(Default::default()), &[SPATIAL, "--case", "moved"]);

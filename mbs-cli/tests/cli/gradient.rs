@@ -135,6 +135,8 @@ fn formulations_have_the_same_gradient() {
         let ways: &[(&[&str], bool)] = &[
             (matrix_r, true),
             (&[matrix_r, &["--method", "adjoint"]].concat(), true),
+            (&["--formulation", "index1", "--integrator", "dop853"], true),
+            (&["--formulation", "matrix_r", "--integrator", "dop853", "--method", "adjoint"], true),
             (&["--formulation", "index1", "--integrator", "sdirk4"], true),
             (implicit, true),
             (&[implicit, &["--method", "adjoint"]].concat(), true),
@@ -166,9 +168,11 @@ fn formulations_have_the_same_gradient() {
 fn adjoints_of_runs_whose_steps_are_not_known_before() {
     for (name, integrator, end) in [
         ("five_bar", "dormand_prince", "1"),
+        ("five_bar", "dop853", "1"),
         ("five_bar", "sdirk4", "0.5"),
         ("five_bar_bouncing", "trapezoidal", "1"),
         ("five_bar_bouncing", "dormand_prince", "1"),
+        ("five_bar_bouncing", "dop853", "1"),
     ] {
         let model = shipped(name);
         let run = ["gradient", &model, "--end", end, "--integrator", integrator, "--method", "adjoint"];
@@ -221,7 +225,7 @@ fn adjoints_in_little_memory_and_what_is_refused() {
         text.replace("sqrt(0.25 - t)", "1 + u").replace("bodies:", "inputs: {u: {default: 0}}\nbodies:");
     let model = folder.file("half.yaml", text.replace("{terminal: slide.displacement}", "m*sqrt(0.25 - t)"));
     let kept = folder.file("u.csv", "kept");
-    for integrator in ["rk4", "dormand_prince", "sdirk4", "trapezoidal"] {
+    for integrator in ["rk4", "dormand_prince", "dop853", "sdirk4", "trapezoidal"] {
         let run =
             ["gradient", &model, "--integrator", integrator, "--by-input", "u", "--input-history", &kept];
         fails(1, &["t = 0.", "objective `far`", "not finite"], &run);
@@ -351,6 +355,7 @@ fn every_method_has_a_gradient() {
         &["--integrator", "rk4"],
         &["--integrator", "rk4", "--formulation", "penalty"],
         &["--integrator", "dormand_prince"],
+        &["--integrator", "dop853"],
         &["--projection", "tangent"],
     ] {
         let x = by(more);

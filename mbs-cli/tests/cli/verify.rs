@@ -109,6 +109,9 @@ fn other_methods_pass() {
         ("crank_rocker", &["--integrator", "newmark", "--beta", "0.3", "--gamma", "0.6"]),
         ("double_pendulum", &["--integrator", "trapezoidal"]),
         ("torque_free_top", &["--integrator", "dormand_prince"]),
+        ("torque_free_top", &["--integrator", "dop853"]),
+        ("five_bar", &["--integrator", "dop853"]),
+        ("five_bar", &["--formulation", "matrix_r", "--integrator", "dop853"]),
     ] {
         passes(&[&[shipped(name).as_str(), "--end", "0.2", "--step", "2e-3"], more].concat());
     }

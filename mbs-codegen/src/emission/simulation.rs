@@ -255,20 +255,23 @@ struct Method {
 }
 
 impl Method {
+    /// `integrator`: the type of one that integrates accelerations.
     fn new(
         (kind, value): (TokenStream, TokenStream),
+        integrator: Option<&TokenStream>,
         memory: &str,
         scratch: &str,
         gradient: Option<&str>,
     ) -> Method {
         let (memory, scratch) = (ident(memory), ident(scratch));
         let gradient = gradient.map(ident);
+        let by = integrator.map(|integrator| quote!(::<#integrator>));
         Method {
             kind,
             value,
             state: quote!(rt::simulation::#memory::state_len(&DIMS)),
-            scratch: quote!(rt::simulation::#memory::#scratch(&DIMS)),
-            gradient: gradient.map(|len| quote!(rt::simulation::GradientMemory::#len(&DIMS))),
+            scratch: quote!(rt::simulation::#memory::#scratch #by (&DIMS)),
+            gradient: gradient.map(|len| quote!(rt::simulation::GradientMemory::#len #by (&DIMS))),
         }
     }
 }
@@ -350,13 +353,14 @@ pub enum MemoryKind {
     StiffIndependent,
 }
 
-/// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
-/// none if it has no simulation. What events need besides is that of [`event_counts`].
-pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
-    let own = method(program, &program.simulation)?;
+/// Which memory the simulation of a module takes, for the file's method and those of its cases, by which integrators, and whether its runs are
+/// differentiated; none if it has no simulation. What events need besides is that of [`event_counts`].
+pub fn memory(program: &Program) -> Option<(Vec<(MemoryKind, Integrator)>, bool)> {
+    method(program, &program.simulation)?;
     let of_cases = cases::offered(program).into_iter().map(|(case, _)| &case.simulation);
-    let of_cases = of_cases.filter_map(|simulation| method(program, simulation));
-    let methods: Vec<Method> = [own].into_iter().chain(of_cases).collect();
+    let all = [&program.simulation].into_iter().chain(of_cases);
+    let methods: Vec<(Method, Integrator)> =
+        all.filter_map(|simulation| Some((method(program, simulation)?, simulation.integrator))).collect();
     let kind = |method: &Method| match method.scratch.to_string() {
         scratch if scratch.contains("stiff_tree_scratch_len") => MemoryKind::StiffTree,
         scratch if scratch.contains("stiff_projected_scratch_len") => MemoryKind::StiffProjected,
@@ -366,7 +370,8 @@ pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
         scratch if scratch.contains("IndependentMemory") => MemoryKind::Independent,
         _ => MemoryKind::Implicit,
     };
-    Some((methods.iter().map(kind).collect(), methods.iter().all(|method| method.gradient.is_some())))
+    let kinds = methods.iter().map(|(method, integrator)| (kind(method), *integrator)).collect();
+    Some((kinds, methods.iter().all(|(method, _)| method.gradient.is_some())))
 }
 
 /// Whether the bundles of a simulation's method are there.
@@ -478,12 +483,13 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
         _ if simulation.solves_stages(constrained) => {
             return stiff(simulation, has, differentiated, &enforcement);
         }
-        Integrator::Rk4 | Integrator::DormandPrince | Integrator::Sdirk4 => {
+        Integrator::Rk4 | Integrator::DormandPrince | Integrator::Dop853 | Integrator::Sdirk4 => {
             let (kind, value) = explicit(simulation);
+            let by = Some(&kind);
             if has(&[BundleKind::ForwardDynamics]) {
                 let tree = (quote!(rt::simulation::Tree<#kind>), quote!(rt::simulation::Tree(#value)));
                 let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "tree_len");
-                return Some(Method::new(tree, "ExplicitMemory", "tree_scratch_len", gradient));
+                return Some(Method::new(tree, by, "ExplicitMemory", "tree_scratch_len", gradient));
             }
             let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
             if simulation.formulation == Formulation::MatrixR {
@@ -494,7 +500,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
                 let independent =
                     (quote!(rt::simulation::Independent<#kind>), quote!(rt::simulation::Independent(#value)));
                 let gradient = differentiated(&families, "independent_len");
-                return Some(Method::new(independent, "IndependentMemory", "scratch_len", gradient));
+                return Some(Method::new(independent, by, "IndependentMemory", "scratch_len", gradient));
             }
             let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
             if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
@@ -505,7 +511,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
                 quote!(rt::simulation::Projected { integrator: #value, enforcement: #enforcement }),
             );
             let gradient = differentiated(&families, "projected_len");
-            return Some(Method::new(projected, "ExplicitMemory", "projected_scratch_len", gradient));
+            return Some(Method::new(projected, by, "ExplicitMemory", "projected_scratch_len", gradient));
         }
         Integrator::Trapezoidal => quote!(rt::Implicit::TRAPEZOIDAL),
         Integrator::Newmark { beta, gamma } => {
@@ -565,7 +571,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
         (quote!(rt::Ali3p), value)
     };
     let gradient = differentiated(&[BundleKind::SENSITIVITIES], "implicit_len");
-    Some(Method::new((kind, value), "ImplicitMemory", "scratch_len", gradient))
+    Some(Method::new((kind, value), None, "ImplicitMemory", "scratch_len", gradient))
 }
 
 /// An implicit Runge–Kutta method.
@@ -576,13 +582,14 @@ fn stiff(
     enforcement: &TokenStream,
 ) -> Option<Method> {
     let (kind, value) = explicit(simulation);
+    let by = Some(&kind);
     if !has(&BundleKind::JOINT_SENSITIVITIES) {
         return None;
     }
     if has(&[BundleKind::ForwardDynamics]) {
         let tree = (quote!(rt::simulation::StiffTree<#kind>), quote!(rt::simulation::StiffTree(#value)));
         let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "stiff_tree_len");
-        return Some(Method::new(tree, "ExplicitMemory", "stiff_tree_scratch_len", gradient));
+        return Some(Method::new(tree, by, "ExplicitMemory", "stiff_tree_scratch_len", gradient));
     }
     let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
     if simulation.formulation == Formulation::MatrixR {
@@ -595,7 +602,7 @@ fn stiff(
             quote!(rt::simulation::StiffIndependent(#value)),
         );
         let gradient = differentiated(&families, "stiff_independent_len");
-        return Some(Method::new(independent, "IndependentMemory", "stiff_scratch_len", gradient));
+        return Some(Method::new(independent, by, "IndependentMemory", "stiff_scratch_len", gradient));
     }
     let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
     if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
@@ -608,7 +615,7 @@ fn stiff(
         },
     );
     let gradient = differentiated(&families, "stiff_projected_len");
-    Some(Method::new(projected, "ExplicitMemory", "stiff_projected_scratch_len", gradient))
+    Some(Method::new(projected, by, "ExplicitMemory", "stiff_projected_scratch_len", gradient))
 }
 
 /// An integrator of accelerations: type and value.
@@ -630,10 +637,12 @@ fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
         (Literal::u64_unsuffixed(simulation.max_steps), Literal::u32_unsuffixed(simulation.max_rejected));
     let objectives = simulation.objectives_in_error;
     let (kind, base) = match simulation.integrator {
-        Integrator::Sdirk4 => {
-            (quote!(rt::Adaptive<rt::Sdirk4>), quote!(rt::Adaptive::of(rt::Sdirk4, #relative, #absolute)))
+        Integrator::DormandPrince => (quote!(rt::Adaptive), quote!(rt::Adaptive::new(#relative, #absolute))),
+        integrator => {
+            let method =
+                if integrator == Integrator::Dop853 { quote!(rt::Dop853) } else { quote!(rt::Sdirk4) };
+            (quote!(rt::Adaptive<#method>), quote!(rt::Adaptive::of(#method, #relative, #absolute)))
         }
-        _ => (quote!(rt::Adaptive), quote!(rt::Adaptive::new(#relative, #absolute))),
     };
     let value = quote! {
         rt::Adaptive {

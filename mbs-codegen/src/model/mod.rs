@@ -504,8 +504,7 @@ impl Simulation {
 
     /// Whether its steps have implicit stages in joint form, which are solved with derivatives of accelerations.
     pub fn solves_stages(&self, constrained: bool) -> bool {
-        let explicit = matches!(self.integrator, Integrator::Rk4 | Integrator::DormandPrince);
-        self.is_in_joint_form(constrained) && !explicit
+        self.is_in_joint_form(constrained) && !self.integrator.is_explicit()
     }
 }
 
@@ -516,6 +515,8 @@ pub enum Integrator {
     Rk4,
     /// Dormand–Prince 5(4) with step control.
     DormandPrince,
+    /// Dormand–Prince 8(5,3) with step control.
+    Dop853,
     /// Implicit Runge–Kutta 4(3), stiffly accurate, with step control.
     Sdirk4,
     /// The trapezoidal rule: Newmark with β = 1/4, γ = 1/2. Fixed step, implicit.
@@ -536,18 +537,24 @@ pub enum Integrator {
 
 impl Integrator {
     /// All integrators, with the coefficients that they have if a file does not say.
-    pub const ALL: [Integrator; 6] = [
+    pub const ALL: [Integrator; 7] = [
         Integrator::Rk4,
         Integrator::DormandPrince,
+        Integrator::Dop853,
         Integrator::Sdirk4,
         Integrator::Trapezoidal,
         Integrator::Newmark { beta: 0.25, gamma: 0.5 },
         Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
     ];
 
+    /// Whether its steps solve no equations.
+    pub fn is_explicit(self) -> bool {
+        matches!(self, Integrator::Rk4 | Integrator::DormandPrince | Integrator::Dop853)
+    }
+
     /// Whether it integrates accelerations in joint form: Runge–Kutta methods do, explicit and implicit.
     pub fn is_runge_kutta(self) -> bool {
-        matches!(self, Integrator::Rk4) || self.controls_steps()
+        self.is_explicit() || self.controls_steps()
     }
 
     /// Whether it steps independent coordinates: implicit ones do as Runge–Kutta methods, the trapezoidal rule and Newmark's formulas equal to it.
@@ -555,15 +562,14 @@ impl Integrator {
         match self {
             Integrator::Newmark { beta, gamma } => beta == 0.25 && gamma == 0.5,
             Integrator::GeneralizedAlpha { .. } => false,
-            Integrator::Rk4 | Integrator::DormandPrince | Integrator::Sdirk4 | Integrator::Trapezoidal => {
-                true
-            }
+            Integrator::Trapezoidal => true,
+            _ => self.is_runge_kutta(),
         }
     }
 
     /// Whether it chooses its steps by their error.
     pub fn controls_steps(self) -> bool {
-        matches!(self, Integrator::DormandPrince | Integrator::Sdirk4)
+        matches!(self, Integrator::DormandPrince | Integrator::Dop853 | Integrator::Sdirk4)
     }
 
     /// The word in the model file.
@@ -571,10 +577,38 @@ impl Integrator {
         match self {
             Integrator::Rk4 => "rk4",
             Integrator::DormandPrince => "dormand_prince",
+            Integrator::Dop853 => "dop853",
             Integrator::Sdirk4 => "sdirk4",
             Integrator::Trapezoidal => "trapezoidal",
             Integrator::Newmark { .. } => "newmark",
             Integrator::GeneralizedAlpha { .. } => "generalized_alpha",
+        }
+    }
+
+    /// What it is, in a line.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Integrator::Rk4 => "Classical Runge-Kutta, fixed step",
+            Integrator::DormandPrince => "Dormand-Prince 5(4), step control",
+            Integrator::Dop853 => "Dormand-Prince 8(5,3), step control, for six digits and more",
+            Integrator::Sdirk4 => "Implicit Runge-Kutta 4(3) for stiff motion, step control",
+            Integrator::Trapezoidal => "The trapezoidal rule, implicit, fixed step",
+            Integrator::Newmark { .. } => "Newmark's formulas, implicit, fixed step",
+            Integrator::GeneralizedAlpha { .. } => "Generalized-alpha, implicit, fixed step",
+        }
+    }
+
+    /// The words of some integrators: "`a`, `b` and `c`", with this word before the last.
+    pub fn words(some: impl Fn(Integrator) -> bool, last: &str) -> String {
+        let words: Vec<String> = Integrator::ALL
+            .into_iter()
+            .filter(|integrator| some(*integrator))
+            .map(|integrator| format!("`{}`", integrator.keyword()))
+            .collect();
+        match words.split_last() {
+            Some((one, [])) => one.clone(),
+            Some((end, others)) => format!("{} {last} {end}", others.join(", ")),
+            None => String::new(),
         }
     }
 }

@@ -151,11 +151,9 @@ impl<'t> Reader<'t> {
         if settings.constrained && formulation == Formulation::Ali3p && integrator.is_runge_kutta() {
             let at =
                 fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
-            let what = match integrator {
-                Integrator::Sdirk4 => {
-                    "integrates accelerations, and `ali3p` needs an integrator of positions"
-                }
-                _ => "is explicit, and `ali3p` needs an implicit integrator",
+            let what = match integrator.is_explicit() {
+                false => "integrates accelerations, and `ali3p` needs an integrator of positions",
+                true => "is explicit, and `ali3p` needs an implicit integrator",
             };
             let message = format!("`{}` {what}", integrator.keyword());
             self.diagnostics.error(at, message).help(
@@ -172,9 +170,9 @@ impl<'t> Reader<'t> {
                 }
                 _ => format!("`matrix_r` is not there with the integrator `{}`", integrator.keyword()),
             };
-            self.diagnostics
-                .error(at, message)
-                .help("choose `rk4`, `dormand_prince`, `sdirk4` or `trapezoidal`, or another formulation");
+            let steps = |one: Integrator| one.is_runge_kutta() || one == Integrator::Trapezoidal;
+            let words = Integrator::words(steps, "or");
+            self.diagnostics.error(at, message).help(format!("choose {words}, or another formulation"));
         }
         if let Some(entry) = fields.get("independent") {
             if formulation != Formulation::MatrixR {

@@ -10,7 +10,7 @@ use crate::Interpreted;
 use crate::dynamics::Dynamics;
 use crate::method::{Damping, Method};
 use crate::signals::Signals;
-use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
+use mbs_codegen::model::{GradientMethod, Simulation};
 use mbs_runtime::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, Fixed, Quantity, Rk4, Scalar,
     Schedule, StepError, System, adjoint::pays_from,
@@ -78,7 +78,7 @@ pub fn choose(
     let (span, h) = (span::<f64>(simulation), simulation.step);
     let schedule = match simulation.integrator {
         _ if products::has_events(model) => None,
-        Integrator::DormandPrince | Integrator::Sdirk4 => None,
+        integrator if integrator.controls_steps() => None,
         _ if simulation.is_in_joint_form(is_constrained(model)) => {
             let damping = Damping::of(simulation, is_constrained(model), &[]);
             let mut choice = model.no_choice();

@@ -328,6 +328,7 @@ fn observed(
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     model.begin_run();
+    let output = simulation.output_step.map_or(Output::Steps, Output::Every);
     match *method {
         Method::Ali3p(method) => implicit::run(model, method, simulation, start, multipliers, observe),
         Method::Index1(method) => implicit::run(model, method, simulation, start, multipliers, observe),
@@ -336,11 +337,12 @@ fn observed(
             explicit::run(model, method, integrator, damping, simulation, Output::Steps, start, observe)
         }
         Method::DormandPrince(control, damping) => {
-            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
+            explicit::run(model, method, Differentiated(control), damping, simulation, output, start, observe)
+        }
+        Method::Dop853(control, damping) => {
             explicit::run(model, method, Differentiated(control), damping, simulation, output, start, observe)
         }
         Method::Sdirk4(control, damping) => {
-            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
             let integrator = Differentiated(control);
             explicit::run_stiff(model, method, integrator, damping, simulation, output, start, observe)
         }

@@ -25,8 +25,8 @@ use mbs_codegen::model::{Integrator, Simulation};
 use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointEventIntegrator, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p,
-    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, JacobianVector, Output, Rk4, Scalar,
-    Sdirk4, Span, Stabilisation, StepError, Stiff, System, Trapezoidal, VectorJacobian, WithEvents,
+    DifferentiableIntegrator, Differentiated, Dop853, Fixed, ImplicitIndex1, JacobianVector, Output, Rk4,
+    Scalar, Sdirk4, Span, Stabilisation, StepError, Stiff, System, Trapezoidal, VectorJacobian, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -110,6 +110,7 @@ pub fn jacobian_vector(
         Method::Index1(method) => way.implicit(Fixed { method, h }),
         Method::Rk4(damping) => way.explicit(&Differentiated(Fixed { method: Rk4, h }), damping),
         Method::DormandPrince(control, damping) => way.explicit(&Differentiated(control), damping),
+        Method::Dop853(control, damping) => way.explicit(&Differentiated(control), damping),
         Method::Sdirk4(control, damping) => way.stiff(&Differentiated(control), damping),
         Method::Trapezoidal(damping) => way.stiff(&Differentiated(Fixed { method: Trapezoidal, h }), damping),
     }
@@ -221,27 +222,22 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
     let (dims, h) = (model.dims(), simulation.step);
     let parameters = dims.sensitivity.parameters * columns;
     match simulation.integrator {
-        Integrator::Rk4 | Integrator::DormandPrince => {
-            // Of the method with more stages.
-            let run = Adjoint(Adaptive::new(1.0, 1.0));
+        _ if simulation.is_in_joint_form(is_constrained(model)) => {
             let damping = Damping::of(simulation, is_constrained(model), &[]);
             let mut choice = model.no_choice();
             let dynamics = &Dynamics::new(model, damping, &mut choice);
-            let scratch = match has_events(model) {
-                true => run.event_scratch_len(dynamics, columns),
-                false => run.scratch_len(dynamics, columns),
-            };
-            dims.state() * (1 + columns) + parameters + scratch
-        }
-        _ if simulation.solves_stages(is_constrained(model)) => {
-            // Of the method with more stages.
-            let run = Adjoint(Adaptive::of(Sdirk4, 1.0, 1.0));
-            let damping = Damping::of(simulation, is_constrained(model), &[]);
-            let mut choice = model.no_choice();
-            let dynamics = &Stiff(&Dynamics::new(model, damping, &mut choice));
-            let scratch = match has_events(model) {
-                true => run.event_scratch_len(dynamics, columns),
-                false => run.scratch_len(dynamics, columns),
+            let scratch = match simulation.integrator {
+                Integrator::Dop853 => {
+                    scratch_len(model, dynamics, &Adjoint(Adaptive::of(Dop853, 1.0, 1.0)), columns)
+                }
+                // Of the method with more stages.
+                integrator if integrator.is_explicit() => {
+                    scratch_len(model, dynamics, &Adjoint(Adaptive::new(1.0, 1.0)), columns)
+                }
+                _ => {
+                    let run = Adjoint(Adaptive::of(Sdirk4, 1.0, 1.0));
+                    scratch_len(model, &Stiff(dynamics), &run, columns)
+                }
             };
             dims.state() * (1 + columns) + parameters + scratch
         }
@@ -258,6 +254,19 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
             let rows = mbs_runtime::adjoint::state_rows(&dims);
             mbs_runtime::State::<S>::len(&dims) + rows * columns + parameters + scratch
         }
+    }
+}
+
+/// Length of the scratch of an adjoint in joint form.
+fn scratch_len<S: Scalar>(
+    model: &Interpreted<S>,
+    dynamics: &(impl JointDynamics<S = S, Model = Interpreted<S>> + WithEvents<Model = Interpreted<S>>),
+    run: &impl AdjointEventIntegrator,
+    columns: usize,
+) -> usize {
+    match has_events(model) {
+        true => run.event_scratch_len(dynamics, columns),
+        false => run.scratch_len(dynamics, columns),
     }
 }
 
@@ -306,7 +315,7 @@ fn until(method: &Method, simulation: &Simulation, t: f64) -> Result<Simulation,
     let is_node = (ratio - ratio.round()).abs() <= 8.0 * f64::EPSILON * t.abs().max(begin.abs()) / step;
     let what = match *method {
         _ if t == end => "",
-        Method::DormandPrince(..) | Method::Sdirk4(..) => {
+        Method::DormandPrince(..) | Method::Dop853(..) | Method::Sdirk4(..) => {
             "under step control the state is known at the end of the run alone: let it end there, or take an integrator with fixed steps"
         }
         _ if !(t > begin && t < end) => "the time of the state must lie within the run",
@@ -426,6 +435,7 @@ pub(super) fn weigh<S: Scalar>(
             Method::Index1(method) => way.implicit_with_events(Fixed { method, h }),
             Method::Rk4(damping) => way.explicit(Adjoint(Fixed { method: Rk4, h }), damping),
             Method::DormandPrince(control, damping) => way.explicit(Adjoint(control), damping),
+            Method::Dop853(control, damping) => way.explicit(Adjoint(control), damping),
             Method::Sdirk4(control, damping) => way.stiff(Adjoint(control), damping),
             Method::Trapezoidal(damping) => way.stiff(Adjoint(Fixed { method: Trapezoidal, h }), damping),
         }),
@@ -446,6 +456,9 @@ pub(super) fn weigh<S: Scalar>(
             })
         }
         Method::DormandPrince(control, damping) => {
+            way.in_growing_memory(|way| way.explicit(Adjoint(control), damping))
+        }
+        Method::Dop853(control, damping) => {
             way.in_growing_memory(|way| way.explicit(Adjoint(control), damping))
         }
         Method::Sdirk4(control, damping) => way.in_growing_memory(|way| way.stiff(Adjoint(control), damping)),
@@ -579,10 +592,7 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
             (zeros(dims.n_objectives), zeros(dims.sensitivity.parameters * columns));
         let mut start = zeros(dims.state() * columns);
         let events = has_events(model);
-        let scratch = match events {
-            true => run.event_scratch_len(dynamics, columns),
-            false => run.scratch_len(dynamics, columns),
-        };
+        let scratch = scratch_len(model, dynamics, &run, columns);
         // What is not touched takes no memory.
         let (mut scratch, mut memory) = (zeros(scratch), zeros(numbers));
         let product = VectorJacobian {

@@ -269,6 +269,7 @@ impl<'a> Job<'a> {
         let output = simulation.output_step.map_or(Output::Steps, Output::Every);
         match Method::of(simulation, self.settings.constrained, &[]) {
             Method::DormandPrince(method, _) => self.integrate(&method, system, accelerations, output),
+            Method::Dop853(method, _) => self.integrate(&method, system, accelerations, output),
             Method::Sdirk4(method, _) => self.integrate(&method, system, accelerations, output),
             Method::Trapezoidal(_) => {
                 let method = Fixed { method: Trapezoidal, h: simulation.step };

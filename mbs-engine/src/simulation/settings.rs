@@ -134,7 +134,7 @@ pub enum SettingError {
         /// The setting.
         setting: Setting,
         /// What it belongs to, in words.
-        owners: &'static str,
+        owners: String,
         /// The keyword of what was chosen.
         chosen: &'static str,
     },
@@ -164,8 +164,9 @@ impl SettingError {
                  `generalized_alpha`; or, with `{integrator}`, the formulation `index1` or `penalty`"
             ),
             SettingError::Implicit { integrator } => format!(
-                "`matrix_r` is not there with the integrator `{integrator}` and these coefficients: take `rk4`, `dormand_prince`, `sdirk4` or \
-                 `trapezoidal`; or, with `{integrator}`, the formulation `ali3p`, `index1` or `penalty`"
+                "`matrix_r` is not there with the integrator `{integrator}` and these coefficients: take {}; or, with `{integrator}`, the \
+                 formulation `ali3p`, `index1` or `penalty`",
+                Integrator::words(|one| one.is_runge_kutta() || one == Integrator::Trapezoidal, "or")
             ),
             SettingError::Belongs { setting, owners, chosen } => {
                 format!("`{}` belongs to {owners}, not to `{chosen}`", name(*setting))
@@ -390,7 +391,9 @@ fn positive(setting: Setting, value: f64) -> Result<f64, SettingError> {
 /// What belongs to one integrator.
 fn resolve_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> Result<(), SettingError> {
     let chosen = simulation.integrator.keyword();
-    let belongs = |setting, owners| Err(SettingError::Belongs { setting, owners, chosen });
+    let belongs =
+        |setting, owners: &str| Err(SettingError::Belongs { setting, owners: owners.into(), chosen });
+    let controlling = Integrator::words(Integrator::controls_steps, "and");
     if let Some(x) = overrides.beta {
         let Integrator::Newmark { beta, .. } = &mut simulation.integrator else {
             return belongs(Setting::Beta, "`newmark`");
@@ -414,7 +417,7 @@ fn resolve_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> R
         (Setting::AbsoluteTolerance, overrides.absolute_tolerance, &mut simulation.absolute_tolerance),
     ] {
         if given.is_some() && !simulation.integrator.controls_steps() {
-            return belongs(setting, "`dormand_prince` and `sdirk4`");
+            return belongs(setting, &controlling);
         }
         *value = given.unwrap_or(*value);
     }
@@ -425,7 +428,7 @@ fn resolve_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> R
         (Setting::ObjectivesInError, overrides.objectives_in_error.is_some()),
     ] {
         if given && !simulation.integrator.controls_steps() {
-            return belongs(setting, "`dormand_prince` and `sdirk4`");
+            return belongs(setting, &controlling);
         }
     }
     if let Some(step) = overrides.max_step {
@@ -443,7 +446,8 @@ fn resolve_details(
     constrained: bool,
     overrides: &Overrides,
 ) -> Result<Vec<Setting>, SettingError> {
-    let belongs = |setting, owners, chosen| Err(SettingError::Belongs { setting, owners, chosen });
+    let belongs =
+        |setting, owners: &str, chosen| Err(SettingError::Belongs { setting, owners: owners.into(), chosen });
     let mut idle = Vec::new();
     if !constrained {
         idle.extend(overrides.formulation.map(|_| Setting::Formulation));

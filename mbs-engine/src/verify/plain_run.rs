@@ -17,8 +17,8 @@ use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
-    Assembly, At, Dims, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold, Inputs,
-    Motion, Objectives, Output, Rk4, Scalar, Sdirk4, Sight, Span, State, StepError, Stiff, System,
+    Assembly, At, Dims, Dop853, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold,
+    Inputs, Motion, Objectives, Output, Rk4, Scalar, Sdirk4, Sight, Span, State, StepError, Stiff, System,
     Trapezoidal, WithEvents, euler_parameters,
 };
 use std::ops::ControlFlow;
@@ -69,6 +69,7 @@ impl<S: Scalar> Model<S> {
             Method::Index1(method) => self.implicit(method, simulation),
             Method::Rk4(damping) => self.explicit(&Rk4, damping, times, false),
             Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times, true),
+            Method::Dop853(_, damping) => self.explicit(&Dop853, damping, times, true),
             Method::Sdirk4(_, damping) => self.stiff(&Sdirk4, damping, times, true),
             Method::Trapezoidal(damping) => self.stiff(&Trapezoidal, damping, times, false),
         }
@@ -148,7 +149,7 @@ impl<S: Scalar> Model<S> {
             Method::Rk4(damping) => damping,
             Method::Ali3p(method) => return self.implicit(method, simulation),
             Method::Index1(method) => return self.implicit(method, simulation),
-            Method::DormandPrince(..) | Method::Sdirk4(..) | Method::Trapezoidal(_) => {
+            Method::DormandPrince(..) | Method::Dop853(..) | Method::Sdirk4(..) | Method::Trapezoidal(_) => {
                 let what = "a gradient across events is compared with runs of fixed steps: take `rk4`";
                 return Err(StepError::Unsupported { what });
             }

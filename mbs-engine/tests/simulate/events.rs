@@ -79,7 +79,9 @@ pub(crate) fn bounce(k: i32) -> (f64, [f64; 3]) {
 #[test]
 fn a_ball_bounces_as_the_closed_form_says() {
     let text = shipped("bouncing_ball");
-    for integrator in [Integrator::Rk4, Integrator::Trapezoidal, Integrator::DormandPrince] {
+    for integrator in
+        [Integrator::Rk4, Integrator::Trapezoidal, Integrator::DormandPrince, Integrator::Dop853]
+    {
         for step in [0.01, 0.037, 0.3] {
             let overrides = Overrides {
                 integrator: Some(integrator),
@@ -105,7 +107,7 @@ fn a_ball_bounces_as_the_closed_form_says() {
 #[test]
 fn gradients_of_a_bouncing_ball_are_those_of_the_closed_form() {
     let text = shipped("bouncing_ball");
-    for integrator in [Integrator::Rk4, Integrator::DormandPrince] {
+    for integrator in [Integrator::Rk4, Integrator::DormandPrince, Integrator::Dop853] {
         let overrides = Overrides {
             integrator: Some(integrator),
             step: Some(0.037),
@@ -295,7 +297,9 @@ fn least_times_and_conditions_end_within_steps() {
         (never, 0),
     ];
     for (text, count) in cases {
-        for integrator in [Integrator::Rk4, Integrator::DormandPrince, Integrator::Trapezoidal] {
+        for integrator in
+            [Integrator::Rk4, Integrator::DormandPrince, Integrator::Dop853, Integrator::Trapezoidal]
+        {
             for step in [0.01, 0.3, 0.5, 0.8] {
                 let (integrator, step) = (Some(integrator), Some(step));
                 let record =
@@ -1005,6 +1009,8 @@ fn adjoints_through_events_are_transposes() {
         ("ball, generalized-alpha", shipped("bouncing_ball"), with(alpha, None, 0.037, 3.0)),
         ("five-bar, index 1", chosen_rates(), with(Integrator::Rk4, index1, 0.021, 1.9)),
         ("five-bar, step control", five_bar.clone(), with(Integrator::DormandPrince, index1, 0.021, 1.9)),
+        ("five-bar, order 8", five_bar.clone(), with(Integrator::Dop853, index1, 0.021, 1.9)),
+        ("five-bar, matrix R, order 8", five_bar.clone(), with(Integrator::Dop853, matrix_r, 0.021, 1.9)),
         ("five-bar, implicit stages", five_bar.clone(), with(Integrator::Sdirk4, index1, 0.021, 1.9)),
         ("five-bar, matrix R", five_bar.clone(), with(Integrator::Rk4, matrix_r, 0.021, 1.9)),
         ("five-bar, matrix R, implicit", five_bar.clone(), with(Integrator::Sdirk4, matrix_r, 0.021, 1.9)),
@@ -1016,6 +1022,7 @@ fn adjoints_through_events_are_transposes() {
         ("friction, ali3p", friction(), with(Integrator::Trapezoidal, ali3p, 0.05, 10.0)),
         ("rod, rk4", ROD.into(), with(Integrator::Rk4, None, 0.013, 1.3)),
         ("rod, step control", ROD.into(), with(Integrator::DormandPrince, None, 0.013, 1.3)),
+        ("rod, order 8", ROD.into(), with(Integrator::Dop853, None, 0.013, 1.3)),
         ("rod, implicit stages", ROD.into(), with(Integrator::Sdirk4, None, 0.013, 1.3)),
         ("rod, trapezoidal", ROD.into(), with(Integrator::Trapezoidal, None, 0.013, 1.3)),
         ("twins, rk4", TWINS.into(), with(Integrator::Rk4, None, 0.017, 4.0)),

@@ -1,5 +1,5 @@
-//! Runs whose steps keep an error tolerance: [`DormandPrince`] or [`Sdirk4`](super::Sdirk4) under proportional-integral control of the step size
-//! [Hairer, Nørsett, Wanner, Solving ODEs I, II.4 and the code DOPRI5; Hairer, Wanner, Solving ODEs II, IV.2].
+//! Runs whose steps keep an error tolerance: [`DormandPrince`], [`Dop853`](super::Dop853) or [`Sdirk4`](super::Sdirk4) under proportional-integral control
+//! of the step size [Hairer, Nørsett, Wanner, Solving ODEs I, II.4, II.5 and the codes DOPRI5 and DOP853; Hairer, Wanner, Solving ODEs II, IV.2].
 //!
 //! Input: tolerances and limits. A step of size h has the error estimate e, measured as
 //!
@@ -7,7 +7,8 @@
 //! error = sqrt(mean((e_i / (atol + rtol max(|y0_i|, |y1_i|)))²))
 //! ```
 //!
-//! over the state and, unless [`Adaptive::objectives`] says otherwise, the integrals of objectives, and is accepted when it is at most 1.
+//! over the state and, unless [`Adaptive::objectives`] says otherwise, the integrals of objectives, and is accepted when it is at most 1. Of a method with
+//! two estimates, measured so as e₅ and e₃, it is e₅²/√(e₅² + 0.01 e₃²) [II.10, the code DOP853].
 //! A step does not go over a corner in time, [`Inputs::next_stop`]. Decisions use real parts, so that the derivative of a run is that of its frozen
 //! sequence of steps; only a step that lands on the end of the span moves with it.
 //!
@@ -30,10 +31,10 @@ use crate::pieces::Pieces;
 use crate::scalar::{Scalar, powf, sqrt};
 use crate::system::{At, Dims, ForwardDynamics};
 
-/// Weight of the previous error in the choice of the step.
-const BETA: f64 = 0.04;
-/// What the previous error takes over from the exponent of the error.
-const TAKEN: f64 = 0.75 * BETA;
+/// What the previous error takes over from the exponent of the error, in parts of its own.
+const TAKEN: f64 = 0.75;
+/// Weight of a second estimate of the error against the first.
+const SECOND: f64 = 0.01;
 /// The next step aims below the tolerance by this factor.
 const SAFETY: f64 = 0.9;
 /// A step shrinks at most to this part of the one before it,
@@ -160,7 +161,27 @@ impl<T: Controlled> Adaptive<T> {
         self.advance(&mut field, &mut stages, memory, y, limit, false)
     }
 
-    /// The state at the part `theta` of the step that `scratch` was last used for, by dense output of order 4.
+    /// Makes what [`Adaptive::dense`] needs besides the stages of the step that `scratch` was last used for, up to `end`, the time of its
+    /// [`Memory`]: three stages and the rate at its end for [`Dop853`](super::Dop853), nothing for other methods. Gives the evaluations.
+    pub fn extend<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        step: &Accepted<M::S>,
+        end: M::S,
+        scratch: &mut [M::S],
+    ) -> Result<usize, StepError> {
+        let dims = system.dims();
+        let mut pieces = Pieces::of(scratch, self.method.scratch_len(&dims));
+        let mut stages = T::stages(dims.state(), &mut pieces)?;
+        let mut field = Field::new(system, inputs, &mut pieces)?;
+        let extended = T::extend(&mut stages, &mut field, step.t, step.h, end);
+        extended.map_err(|error| error.in_step(step.t.real(), step.h.real()))?;
+        Ok(field.evaluations())
+    }
+
+    /// The state at the part `theta` of the step that `scratch` was last used for, by dense output: of order 4, of order 7 for
+    /// [`Dop853`](super::Dop853), which needs [`Adaptive::extend`] before it and says so.
     pub fn dense<M: ForwardDynamics>(
         &self,
         system: &M,
@@ -173,7 +194,7 @@ impl<T: Controlled> Adaptive<T> {
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, T::memory_len(dims.state()));
         let mut stages = T::stages(dims.state(), &mut pieces)?;
-        copy(y, T::dense(&mut stages, step.h, theta));
+        copy(y, T::dense(&mut stages, step.h, theta).ok_or(NOT_EXTENDED)?);
         renormalise(system, y);
         Ok(())
     }
@@ -261,8 +282,10 @@ impl<T: Controlled> Adaptive<T> {
             let least_tried = h_real.min(h) <= least;
             match self.try_step(field, stages, t, h_trial, t_next) {
                 Ok(error) if error <= 1.0 => {
-                    // h_next = h / (error^EXPONENT / previous error^BETA / SAFETY)       [ODEs II, IV.2, Eq. 2.43c]
-                    let factor = powf(error, T::EXPONENT - TAKEN) / powf(memory.error, BETA) / SAFETY;
+                    // h_next = h / (error^EXPONENT / previous error^PREVIOUS / SAFETY)       [ODEs II, IV.2, Eq. 2.43c]
+                    let factor = powf(error, T::EXPONENT - TAKEN * T::PREVIOUS)
+                        / powf(memory.error, T::PREVIOUS)
+                        / SAFETY;
                     let mut h_next = h_real / factor.clamp(1.0 / GROW, 1.0 / SHRINK);
                     if rejected > 0 {
                         h_next = h_next.min(h_real);
@@ -285,7 +308,8 @@ impl<T: Controlled> Adaptive<T> {
                 Err(_) => h = (SHRINK * h_real).max(least),
                 // Also for an error that is infinite or, by overflow, NaN: `min` then takes the bound.
                 Ok(error) => {
-                    h = (h_real / (powf(error, T::EXPONENT - TAKEN) / SAFETY).min(1.0 / SHRINK)).max(least)
+                    let exponent = T::EXPONENT - TAKEN * T::PREVIOUS;
+                    h = (h_real / (powf(error, exponent) / SAFETY).min(1.0 / SHRINK)).max(least)
                 }
             }
             rejected += 1;
@@ -310,11 +334,18 @@ impl<T: Controlled> Adaptive<T> {
         T::solve(stages, field, t, h, t_next)?;
         T::error(stages, h);
         let counted = self.counted(field);
-        let Ends { y0, y1, spare, .. } = T::ends(stages);
-        Ok(root_mean_square(counted, |of| {
-            let entries = part(spare, of).iter().zip(part(y0, of).iter().zip(part(y1, of)));
-            entries.fold(0.0, |sum, (e, (y0, y1))| sum + square(self.scaled(*e, *y0, *y1)))
-        }))
+        let Ends { y0, y1, spare, second, .. } = T::ends(stages);
+        let size = |estimate: &[F::S]| {
+            mean_square(&counted, |of| {
+                let entries = part(estimate, of).iter().zip(part(y0, of).iter().zip(part(y1, of)));
+                entries.fold(0.0, |sum, (e, (y0, y1))| sum + square(self.scaled(*e, *y0, *y1)))
+            })
+        };
+        let first = size(spare);
+        Ok(match second {
+            Some(second) if first != 0.0 => first / sqrt(first + SECOND * size(second)),
+            _ => sqrt(first),
+        })
     }
 
     /// The entries of y that count for the error: the state and the integrals of objectives.
@@ -356,13 +387,13 @@ impl<T: Controlled> Adaptive<T> {
         t: F::S,
         left: f64,
     ) -> f64 {
-        let Ends { y0, y1, first: k1, spare: k2 } = T::ends(stages);
+        let Ends { y0, y1, first: k1, spare: k2, .. } = T::ends(stages);
         let counted = self.counted(field);
         let size = |values: &[F::S]| {
-            root_mean_square(counted.clone(), |of| {
+            sqrt(mean_square(&counted, |of| {
                 let entries = part(values, of).iter().zip(part(y0, of));
                 entries.fold(0.0, |sum, (value, y0)| sum + square(self.scaled(*value, *y0, *y0)))
-            })
+            }))
         };
         let (d0, d1) = (size(y0), size(k1));
         let guess = if d0 < 1e-5 || d1 < 1e-5 { 1e-6 } else { 0.01 * (d0 / d1) };
@@ -381,6 +412,11 @@ impl<T: Controlled> Adaptive<T> {
         h1.min(100.0 * h0)
     }
 }
+
+/// Dense output was asked for states of a step that was not extended.
+const NOT_EXTENDED: StepError = StepError::Unsupported {
+    what: "states within this step are not known: call `Adaptive::extend` after it",
+};
 
 /// Times beyond this many steps round a step by more than 1e−12 of itself.
 const LATE: f64 = 4096.0;
@@ -437,6 +473,8 @@ pub(crate) struct AdaptiveRun<'a, 'b, T: Controlled, F: Rates> {
     y: &'a mut [F::S],
     /// Whether the last rate of the stages is that at y.
     rate_known: bool,
+    /// Evaluations of dense output that are not counted yet.
+    evaluations: usize,
 }
 
 impl<'a, 'b, T: Controlled, F: Rates> AdaptiveRun<'a, 'b, T, F> {
@@ -448,7 +486,7 @@ impl<'a, 'b, T: Controlled, F: Rates> AdaptiveRun<'a, 'b, T, F> {
         t: F::S,
         y: &'a mut [F::S],
     ) -> Self {
-        Self { control, field, stages, memory: Memory::new(t), y, rate_known: false }
+        Self { control, field, stages, memory: Memory::new(t), y, rate_known: false, evaluations: 0 }
     }
 
     /// A run that goes on where another one ended.
@@ -460,7 +498,16 @@ impl<'a, 'b, T: Controlled, F: Rates> AdaptiveRun<'a, 'b, T, F> {
         y: &'a mut [F::S],
     ) -> Result<Self, StepError> {
         control.check()?;
-        Ok(Self { control, field, stages, memory, y, rate_known: false })
+        Ok(Self { control, field, stages, memory, y, rate_known: false, evaluations: 0 })
+    }
+
+    /// Makes what states within the last step need besides its stages.
+    #[inline(always)]
+    pub(crate) fn extend(&mut self, step: &Taken<F::S>) -> Result<(), StepError> {
+        let before = self.field.evaluations();
+        let extended = T::extend(self.stages, self.field, step.t, step.h, step.end);
+        self.evaluations += self.field.evaluations() - before;
+        extended.map_err(|error| error.in_step(step.t.real(), step.h.real()))
     }
 
     /// Where it is, and what one step hands to the next.
@@ -474,13 +521,17 @@ impl<T: Controlled, F: Rates> Stepper for AdaptiveRun<'_, '_, T, F> {
 
     #[inline(always)]
     fn step(&mut self, planned: &Planned<F::S>) -> Result<Taken<F::S>, StepError> {
-        let Self { control, field, stages, memory, y, rate_known } = self;
+        let Self { control, field, stages, memory, y, rate_known, .. } = self;
         memory.t = planned.t;
         let Accepted { t, h, rejected, evaluations } =
             control.advance(&mut **field, stages, memory, y, planned.end, *rate_known)?;
         *rate_known = !field.jumps_between_steps();
         let statistics = StepStatistics { evaluations, rejected, ..StepStatistics::default() };
         Ok(Taken { t, h, end: memory.t, statistics })
+    }
+
+    fn take_evaluations(&mut self) -> usize {
+        core::mem::take(&mut self.evaluations)
     }
 
     /// The state, and what one step hands to the next.
@@ -514,6 +565,31 @@ impl<T: Controlled, F: Rates> ExplicitRun for AdaptiveRun<'_, '_, T, F> {
     #[inline(always)]
     fn parts(&mut self) -> (&mut F, &mut [F::S]) {
         (self.field, self.y)
+    }
+}
+
+/// Makes what states within a step need, if it leads beyond this time.
+pub(crate) struct Extend(pub(crate) f64);
+
+impl<T: Controlled, F: Rates> Hooks<AdaptiveRun<'_, '_, T, F>> for Extend {
+    fn node(
+        &mut self,
+        _: &mut AdaptiveRun<'_, '_, T, F>,
+        _: &Taken<F::S>,
+        _: bool,
+    ) -> Result<Next, StepError> {
+        Ok(Next::Continue)
+    }
+
+    fn after(
+        &mut self,
+        run: &mut AdaptiveRun<'_, '_, T, F>,
+        step: &Taken<F::S>,
+    ) -> Result<Verdict<F::S>, StepError> {
+        if self.0 <= step.end.real() {
+            run.extend(step)?;
+        }
+        Ok(Verdict::Accept)
     }
 }
 
@@ -571,7 +647,8 @@ where
             }
             self.outputs += 1;
             let theta = (t - step.t) / step.h;
-            let y = T::dense(run.stages, step.h, theta);
+            run.extend(step)?;
+            let y = T::dense(run.stages, step.h, theta).ok_or(NOT_EXTENDED)?;
             run.field.normalise(y).map_err(|error| error.in_step(step.t.real(), step.h.real()))?;
             if (self.nodes.0)(t, y, run.field.during_step(t, theta))?.is_break() {
                 copy(run.y, y);
@@ -583,9 +660,9 @@ where
 
 /// Of the entries in two ranges, from the sum of squares over each; zero for no entries.
 #[inline(always)]
-fn root_mean_square([a, b]: [Range<usize>; 2], sum: impl Fn(&Range<usize>) -> f64) -> f64 {
+fn mean_square([a, b]: &[Range<usize>; 2], sum: impl Fn(&Range<usize>) -> f64) -> f64 {
     let n = (a.len() + b.len()).max(1);
-    sqrt((sum(&a) + sum(&b)) / n as f64)
+    (sum(a) + sum(b)) / n as f64
 }
 
 #[inline(always)]

@@ -16,9 +16,11 @@ pub(crate) struct Ends<'s, S> {
     pub(crate) first: &'s mut [S],
     /// Free once the step is made; the error after [`Estimated::error`].
     pub(crate) spare: &'s mut [S],
+    /// A second estimate of lower order, of methods that have one, after [`Estimated::error`].
+    pub(crate) second: Option<&'s mut [S]>,
 }
 
-/// A method whose error can be controlled: [`DormandPrince`](crate::DormandPrince), [`Sdirk4`](crate::Sdirk4).
+/// A method whose error can be controlled: [`DormandPrince`](crate::DormandPrince), [`Dop853`](crate::Dop853), [`Sdirk4`](crate::Sdirk4).
 #[allow(private_bounds, reason = "as for FixedStep, of which these are some")]
 pub trait Controlled: FixedStep + Estimated + Copy {}
 
@@ -26,6 +28,9 @@ pub trait Controlled: FixedStep + Estimated + Copy {}
 pub(crate) trait Estimated: RungeKutta {
     /// The error estimate is of the order of h to one over this.
     const EXPONENT: f64;
+
+    /// Weight of the previous error in the choice of the step: its exponent.
+    const PREVIOUS: f64;
 
     /// Its parts.
     fn ends<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>) -> Ends<'s, S>;
@@ -42,9 +47,21 @@ pub(crate) trait Estimated: RungeKutta {
         t1: F::S,
     ) -> Result<(), EvalError>;
 
-    /// The estimate of the local error.
-    fn error<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S) -> &'s [S];
+    /// Estimates the local error.
+    fn error<S: Scalar>(stages: &mut Self::Stages<'_, S>, h: S);
 
-    /// The state at t0 + theta h, 0 ≤ theta ≤ 1, with Euler parameters that are not renormalised.
-    fn dense<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S, theta: S) -> &'s mut [S];
+    /// Evaluates the rates that dense output alone needs, in the step from t to `t1` that was made last; once is enough.
+    #[inline(always)]
+    fn extend<F: Rates>(
+        _stages: &mut Self::Stages<'_, F::S>,
+        _field: &mut F,
+        _t: F::S,
+        _h: F::S,
+        _t1: F::S,
+    ) -> Result<(), EvalError> {
+        Ok(())
+    }
+
+    /// The state at t0 + theta h, 0 ≤ theta ≤ 1, with Euler parameters that are not renormalised; none before [`Estimated::extend`].
+    fn dense<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S, theta: S) -> Option<&'s mut [S]>;
 }

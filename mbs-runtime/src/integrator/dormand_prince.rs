@@ -66,7 +66,7 @@ pub(crate) struct Stages<'a, S> {
 impl DormandPrince {
     /// Length of the scratch a step needs, at least; a constant for generated models.
     pub const fn scratch_len(dims: &Dims) -> usize {
-        9 * dims.state() + field::scratch_len(dims)
+        Self::MEMORY * dims.state() + field::scratch_len(dims)
     }
 }
 
@@ -113,13 +113,12 @@ impl<'a, S: Scalar> Stages<'a, S> {
 
     /// Into k2: the estimate of the local error, h Σ e k.
     #[inline(always)]
-    fn error(&mut self, h: S) -> &[S] {
+    fn error(&mut self, h: S) {
         let Self { k1, k2, k3, k4, k5, k6, k7, .. } = self;
         weighted_sum(k2, [(E[0], k1), (E[1], k3), (E[2], k4), (E[3], k5), (E[4], k6), (E[5], k7)]);
         for e in k2.iter_mut() {
             *e *= h;
         }
-        k2
     }
 
     /// Into k2: the state at t0 + theta h, 0 <= theta <= 1, with Euler parameters that are not renormalised.
@@ -156,12 +155,9 @@ impl RungeKutta for DormandPrince {
         gamma: 0.0,
     };
 
-    type Stages<'a, S: Scalar> = Stages<'a, S>;
+    const MEMORY: usize = 9;
 
-    #[inline(always)]
-    fn memory_len(n: usize) -> usize {
-        9 * n
-    }
+    type Stages<'a, S: Scalar> = Stages<'a, S>;
 
     #[inline(always)]
     fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError> {
@@ -190,10 +186,12 @@ impl Controlled for DormandPrince {}
 impl Estimated for DormandPrince {
     const EXPONENT: f64 = 0.2;
 
+    const PREVIOUS: f64 = 0.04;
+
     #[inline(always)]
     fn ends<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>) -> Ends<'s, S> {
         let Stages { y0, y1, k1, k2, .. } = stages;
-        Ends { y0, y1, first: k1, spare: k2 }
+        Ends { y0, y1, first: k1, spare: k2, second: None }
     }
 
     #[inline(always)]
@@ -215,12 +213,12 @@ impl Estimated for DormandPrince {
     }
 
     #[inline(always)]
-    fn error<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S) -> &'s [S] {
-        stages.error(h)
+    fn error<S: Scalar>(stages: &mut Self::Stages<'_, S>, h: S) {
+        stages.error(h);
     }
 
     #[inline(always)]
-    fn dense<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S, theta: S) -> &'s mut [S] {
-        stages.dense(h, theta)
+    fn dense<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S, theta: S) -> Option<&'s mut [S]> {
+        Some(stages.dense(h, theta))
     }
 }

@@ -60,6 +60,12 @@ pub(crate) trait Stepper {
     /// Reads it back.
     fn restore(&mut self, from: &[Self::S]) -> Result<(), StepError>;
 
+    /// Evaluations that hooks have asked for since the last step, of dense output; zero afterwards.
+    #[inline(always)]
+    fn take_evaluations(&mut self) -> usize {
+        0
+    }
+
     /// Forgets what it knows of the state's rate: a hook has changed the state.
     #[inline(always)]
     fn restart(&mut self) {}
@@ -149,7 +155,9 @@ pub(crate) fn drive<W: Stepper>(
         hooks.before(run, &planned)?;
         loop {
             last = run.step(&planned)?;
-            match hooks.after(run, &last)? {
+            let verdict = hooks.after(run, &last)?;
+            last.statistics.evaluations += run.take_evaluations();
+            match verdict {
                 Verdict::Accept => break,
                 Verdict::Shorten(end) => planned = Planned { end, h: end - t, ..planned },
                 Verdict::Stop(t) => {

@@ -27,8 +27,14 @@ pub(crate) trait RungeKutta {
     /// Its memory.
     type Stages<'a, S: Scalar>;
 
+    /// Values of its memory for each of the state.
+    const MEMORY: usize;
+
     /// Length of its memory for a state of `n` values.
-    fn memory_len(n: usize) -> usize;
+    #[inline(always)]
+    fn memory_len(n: usize) -> usize {
+        Self::MEMORY * n
+    }
 
     /// Takes its memory from `pieces`.
     fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError>;

@@ -86,7 +86,7 @@ pub(crate) trait Rates {
 }
 
 /// Scratch of a [`Field`].
-pub(super) const fn scratch_len(dims: &Dims) -> usize {
+pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     3 * dims.nu + dims.workspace + stage_len(dims)
 }
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`Rk4`] | [`Fixed`] |
 //! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
-//! | [`Dop853`] | [`Fixed`] |
+//! | [`Dop853`] | [`Fixed`], [`Adaptive`] |
 //! | [`Sdirk4`], implicit | [`Fixed`], [`Adaptive`] |
 //! | [`Trapezoidal`], implicit | [`Fixed`] |
 //!
@@ -37,13 +37,13 @@ mod statistics;
 mod trapezoidal;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
-pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
+pub(crate) use adaptive::{AdaptiveRun, Extend, Limits, ObserveDense};
 pub use controlled::Controlled;
 pub use dop853::Dop853;
 pub use dormand_prince::DormandPrince;
 pub(crate) use drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};
 pub(crate) use explicit::{ExplicitRun, Observe, RungeKutta, Tableau};
-pub(crate) use field::{Field, Rates, check_finite, check_state, rates_of_stage};
+pub(crate) use field::{Field, Rates, check_finite, check_state, rates_of_stage, scratch_len as field_len};
 pub use fixed::{Fixed, FixedStep};
 pub(crate) use fixed::{FixedRun, Nodes};
 pub use newmark::Implicit;
@@ -168,16 +168,22 @@ fn weighted_sum<S: Scalar, const N: usize>(to: &mut [S], terms: [(f64, &[S]); N]
     }
 }
 
-/// to = y + h Σ a k, the sum first; many weights are zero.
+/// to += Σ a k; many weights are zero.
 #[inline(always)]
-fn combine_all<S: Scalar>(to: &mut [S], y: &[S], h: S, weights: &[f64], rates: &[&mut [S]]) {
-    to.fill(S::ZERO);
+fn add_all<S: Scalar>(to: &mut [S], weights: &[f64], rates: &[&mut [S]]) {
     for (&a, k) in weights.iter().zip(rates).filter(|(a, _)| **a != 0.0) {
         let a = S::from_f64(a);
         for (to, &k) in to.iter_mut().zip(k.iter()) {
             *to += a * k;
         }
     }
+}
+
+/// to = y + h Σ a k, the sum first; many weights are zero.
+#[inline(always)]
+fn combine_all<S: Scalar>(to: &mut [S], y: &[S], h: S, weights: &[f64], rates: &[&mut [S]]) {
+    to.fill(S::ZERO);
+    add_all(to, weights, rates);
     for (to, &y) in to.iter_mut().zip(y) {
         *to = y + h * *to;
     }

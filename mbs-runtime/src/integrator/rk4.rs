@@ -24,7 +24,7 @@ pub struct Rk4;
 impl Rk4 {
     /// Length of the scratch a step needs, at least; a constant for generated models.
     pub const fn scratch_len(dims: &Dims) -> usize {
-        5 * dims.state() + field::scratch_len(dims)
+        Self::MEMORY * dims.state() + field::scratch_len(dims)
     }
 }
 
@@ -38,12 +38,9 @@ impl RungeKutta for Rk4 {
         gamma: 0.0,
     };
 
-    type Stages<'a, S: Scalar> = [&'a mut [S]; 5];
+    const MEMORY: usize = 5;
 
-    #[inline(always)]
-    fn memory_len(n: usize) -> usize {
-        5 * n
-    }
+    type Stages<'a, S: Scalar> = [&'a mut [S]; 5];
 
     #[inline(always)]
     fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError> {

@@ -87,9 +87,6 @@ pub(crate) struct ImplicitStages<'a, S> {
 }
 
 impl Sdirk4 {
-    /// Values of the memory for each of the state.
-    pub(crate) const MEMORY: usize = STAGES + 5;
-
     /// Length of the scratch a step needs, at least; a constant for generated models. `dims` are those of [`Stiff`](crate::Stiff).
     pub const fn scratch_len(dims: &Dims) -> usize {
         Self::MEMORY * dims.state() + field::scratch_len(dims)
@@ -101,12 +98,9 @@ impl FixedStep for Sdirk4 {}
 impl RungeKutta for Sdirk4 {
     const TABLEAU: Tableau = Tableau { a: &A, b: &B, c: &C, gamma: GAMMA };
 
-    type Stages<'a, S: Scalar> = ImplicitStages<'a, S>;
+    const MEMORY: usize = STAGES + 5;
 
-    #[inline(always)]
-    fn memory_len(n: usize) -> usize {
-        Self::MEMORY * n
-    }
+    type Stages<'a, S: Scalar> = ImplicitStages<'a, S>;
 
     #[inline(always)]
     fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError> {
@@ -146,10 +140,12 @@ impl Controlled for Sdirk4 {}
 impl Estimated for Sdirk4 {
     const EXPONENT: f64 = 0.25;
 
+    const PREVIOUS: f64 = 0.04;
+
     #[inline(always)]
     fn ends<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>) -> Ends<'s, S> {
         let ImplicitStages { y0, y1, k: [first, ..], spare, .. } = stages;
-        Ends { y0, y1, first, spare }
+        Ends { y0, y1, first, spare, second: None }
     }
 
     #[inline(always)]
@@ -171,17 +167,16 @@ impl Estimated for Sdirk4 {
     }
 
     #[inline(always)]
-    fn error<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S) -> &'s [S] {
+    fn error<S: Scalar>(stages: &mut Self::Stages<'_, S>, h: S) {
         let ImplicitStages { spare, k, .. } = stages;
         spare.fill(S::ZERO);
         for (&e, k) in E.iter().zip(k) {
             crate::linear::add_scaled(spare, S::from_f64(e) * h, k);
         }
-        spare
     }
 
     #[inline(always)]
-    fn dense<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S, theta: S) -> &'s mut [S] {
+    fn dense<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S, theta: S) -> Option<&'s mut [S]> {
         let ImplicitStages { y0, y1, spare, k, .. } = stages;
         for (y, (&y0, &y1)) in spare.iter_mut().zip(y0.iter().zip(y1.iter())) {
             *y = y0 + theta * (y1 - y0);
@@ -190,7 +185,7 @@ impl Estimated for Sdirk4 {
             let [d1, d2, d3, d4] = [d1 - b, *d2, *d3, *d4].map(S::from_f64);
             crate::linear::add_scaled(spare, h * theta * (d1 + theta * (d2 + theta * (d3 + theta * d4))), k);
         }
-        spare
+        Some(spare)
     }
 }
 

@@ -29,7 +29,7 @@ type Stages<'a, S> = ([&'a mut [S]; 2], &'a mut [S], Iteration<'a, S>);
 impl Trapezoidal {
     /// Length of the scratch a step needs, at least; a constant for generated models. `dims` are those of [`Stiff`](crate::Stiff).
     pub const fn scratch_len(dims: &Dims) -> usize {
-        5 * dims.state() + field::scratch_len(dims)
+        Self::MEMORY * dims.state() + field::scratch_len(dims)
     }
 }
 
@@ -38,12 +38,9 @@ impl FixedStep for Trapezoidal {}
 impl RungeKutta for Trapezoidal {
     const TABLEAU: Tableau = Tableau { a: &[&[], &[0.5]], b: &[0.5, 0.5], c: &[0.0, 1.0], gamma: 0.5 };
 
-    type Stages<'a, S: Scalar> = Stages<'a, S>;
+    const MEMORY: usize = 5;
 
-    #[inline(always)]
-    fn memory_len(n: usize) -> usize {
-        5 * n
-    }
+    type Stages<'a, S: Scalar> = Stages<'a, S>;
 
     #[inline(always)]
     fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError> {

@@ -288,16 +288,25 @@ impl<T: Controlled> DifferentiableIntegrator for Differentiated<Adaptive<T>> {
     }
 }
 
-/// Length of the scratch that a run by any of the explicit methods needs, at least; a constant for generated models. `dims` are those of the dynamics.
-pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool, completes: bool) -> usize {
-    // Dormand–Prince has more stages than the classical method.
-    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes, false)
+/// Length of the scratch that a run needs, at least, by an explicit method with so many values of memory for each of the state; a constant
+/// for generated models. `dims` are those of the dynamics.
+pub(crate) const fn scratch_len_of_run_by(
+    memory: usize,
+    dims: &Dims,
+    corrects: bool,
+    completes: bool,
+) -> usize {
+    (1 + memory) * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes, false)
 }
 
-/// The same by [`Sdirk4`](crate::Sdirk4), which has more stages than the trapezoidal rule.
-pub(crate) const fn scratch_len_of_implicit(dims: &Dims, corrects: bool, completes: bool) -> usize {
-    (1 + crate::integrator::Sdirk4::MEMORY) * augmented::len(dims)
-        + augmented::scratch_len(dims, corrects, completes, true)
+/// The same by a method with implicit stages.
+pub(crate) const fn scratch_len_of_run_by_stages(
+    memory: usize,
+    dims: &Dims,
+    corrects: bool,
+    completes: bool,
+) -> usize {
+    (1 + memory) * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes, true)
 }
 
 /// Terminal terms of the objectives at the end of a run.

@@ -55,7 +55,7 @@ pub use derivatives::{
 };
 pub use driven::Term;
 pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
-pub(crate) use explicit_run::{scratch_len_of_any, scratch_len_of_implicit};
+pub(crate) use explicit_run::{scratch_len_of_run_by, scratch_len_of_run_by_stages};
 pub use jacobian_vector::JacobianVector;
 pub use joint_dynamics::JointDynamics;
 pub(crate) use joint_dynamics::{load_choice, save_choice};

@@ -37,6 +37,8 @@ pub struct Target {
     pub time: f64,
     /// Whether no step may end beyond it.
     pub last: bool,
+    /// The first time within the step at which a state is wanted; infinite if none is.
+    pub result: f64,
 }
 
 impl Clock {
@@ -69,7 +71,7 @@ impl Clock {
 
     /// Size of the next step of equal ones, and the clock at its end.
     pub(super) fn next(&self, target: &Target) -> Result<(f64, Self), StepError> {
-        let Target { h, time, last } = *target;
+        let Target { h, time, last, .. } = *target;
         let (steps, nodes) = (self.steps + 1.0, self.nodes + 1);
         let t = self.anchor + steps * h;
         if !(t > self.now.t && t.is_finite()) {
@@ -122,7 +124,17 @@ impl Results {
 
     /// The next result within the step from `begun` to `ended`, if there is one.
     pub fn within(&mut self, begun: f64, ended: f64) -> Option<f64> {
-        let interval = self.interval?;
+        let t = self.next(begun);
+        if t > ended {
+            return None;
+        }
+        self.number += 1.0;
+        Some(t)
+    }
+
+    /// The next result of dense output after `begun`; infinite if there is none.
+    pub fn next(&mut self, begun: f64) -> f64 {
+        let Some(interval) = self.interval else { return f64::INFINITY };
         self.number = self.number.max(floor((begun - self.begin) / interval));
         let mut t = self.begin + self.number * interval;
         if t <= begun {
@@ -131,11 +143,7 @@ impl Results {
         }
         // The end is a node, not a result within a step, up to the rounding of both.
         let end = self.end - LANDED * f64::EPSILON * self.begin.abs().max(self.end.abs());
-        if t > ended || t >= end {
-            return None;
-        }
-        self.number += 1.0;
-        Some(t)
+        if t >= end { f64::INFINITY } else { t }
     }
 
     /// Whether the end of a step is a result.
@@ -157,7 +165,7 @@ mod tests {
         {
             for (number, expected) in expected.into_iter().enumerate() {
                 let last = number == 0;
-                let (size, next) = clock.next(&Target { h, time, last })?;
+                let (size, next) = clock.next(&Target { h, time, last, result: f64::INFINITY })?;
                 assert!((next.now.t - clock.now.t - size).abs() < 1e-15);
                 assert!(
                     (next.now.t - expected).abs() < 1e-15
@@ -172,7 +180,8 @@ mod tests {
     #[test]
     fn a_step_that_moves_nothing_is_refused() {
         for h in [0.0, -1.0, f64::NAN, 1e-20] {
-            assert!(Clock::new(1.0).next(&Target { h, time: 2.0, last: false }).is_err());
+            let target = Target { h, time: 2.0, last: false, result: f64::INFINITY };
+            assert!(Clock::new(1.0).next(&target).is_err());
         }
     }
 }

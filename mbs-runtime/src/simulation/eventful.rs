@@ -42,8 +42,8 @@ use crate::formulation::run::ImplicitRun;
 use crate::formulation::{Assembly, MatrixR, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Accepted, Adaptive, AdaptiveRun, Controlled, Field, Fixed, FixedRun, Plan, Planned, Rk4, Statistics,
-    drive,
+    Accepted, Adaptive, AdaptiveRun, Controlled, Extend, Field, Fixed, FixedRun, Plan, Planned, Rk4,
+    Statistics, drive,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
@@ -342,9 +342,10 @@ impl<T: Controlled> EventExplicit for Adaptive<T> {
         // First, where dense output looks for them.
         let mut stages = T::stages(dims.state(), &mut pieces)?;
         let driver = ExplicitDriver::new(system, inputs.values, &mut pieces)?;
+        let seen = Extend(target.result);
         let record = |seen: Occurrence<'_, D::S>| note(&log, &failed, seen.event, seen.t);
         let mut hooks =
-            Located::resumed(table, driver, Unseen, record, &own, dims.state() + 2, resumed, &mut pieces)?;
+            Located::resumed(table, driver, seen, record, &own, dims.state() + 2, resumed, &mut pieces)?;
         let mut field = Field::new(system, &mut inputs, &mut pieces)?;
         let mut run = AdaptiveRun::resumed(self, &mut field, &mut stages, clock.now.at(t), state)?;
         let statistics = drive(&mut run, &mut plan, &mut hooks)?;
@@ -600,7 +601,8 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let (y, derivatives, scratch) = start_tree(model, GradientMemory::tree_len(&model.dims()), memory)?;
+        let (y, derivatives, scratch) =
+            start_tree(model, GradientMemory::tree_len::<T>(&model.dims()), memory)?;
         let run = self.method.0.differentiated(settings);
         run_explicit(run, model, inputs, settings, y, derivatives, scratch, values)
     }
@@ -619,7 +621,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let (len, method) = (GradientMemory::projected_len(&model.dims()), &mut self.method);
+        let (len, method) = (GradientMemory::projected_len::<T>(&model.dims()), &mut self.method);
         let (y, derivatives, scratch) = start_assembled(method, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.method.dynamics(model));
         let run = self.method.integrator.differentiated(settings);
@@ -639,7 +641,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let len = GradientMemory::stiff_tree_len(&model.dims());
+        let len = GradientMemory::stiff_tree_len::<T>(&model.dims());
         let (y, derivatives, scratch) = start_tree(model, len, memory)?;
         let run = self.method.0.differentiated(settings);
         run_explicit(run, &Stiff(model), inputs, settings, y, derivatives, scratch, values)
@@ -659,7 +661,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let len = GradientMemory::independent_len(&model.dims());
+        let len = GradientMemory::independent_len::<T>(&model.dims());
         let ([y, choice, derivatives], scratch) = independent::begin(model, inputs, settings, len, memory)?;
         let run = self.method.0.differentiated(settings);
         let system = MatrixR::new(model, choice);

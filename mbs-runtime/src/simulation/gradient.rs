@@ -15,7 +15,7 @@ use crate::error::StepError;
 use crate::formulation::matrix_r::choice_len;
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Adaptive, Fixed, Output, Rk4, Sdirk4, Span, Trapezoidal};
+use crate::integrator::{Adaptive, Dop853, Fixed, Output, Rk4, Sdirk4, Span, Trapezoidal};
 use crate::linear::copy;
 use crate::named::{Fields, Memory};
 use crate::pieces::Pieces;
@@ -23,7 +23,7 @@ use crate::scalar::Scalar;
 use crate::sensitivity::{
     DifferentiableIntegrator, DifferentiableStep, Differentiated, Gradient, JointDerivatives, JointDynamics,
     JointObjectiveDerivatives, JointSensitivities, ObjectiveDerivatives, Sensitivities, StartDerivatives,
-    StateDerivatives, Stiff, scratch_len_of_any, scratch_len_of_implicit, scratch_len_of_run, stiff,
+    StateDerivatives, Stiff, scratch_len_of_run, scratch_len_of_run_by, scratch_len_of_run_by_stages, stiff,
 };
 use crate::system::{Dims, ForwardDynamics, System};
 
@@ -64,28 +64,31 @@ impl GradientMemory {
     }
 
     /// Of explicit methods, of an open tree.
-    pub const fn tree_len(dims: &Dims) -> usize {
+    pub const fn tree_len<T: Explicit>(dims: &Dims) -> usize {
         let start = dims.sensitivity.start + dims.workspace;
         dims.state()
             + JointDerivatives::<f64>::len(dims)
-            + larger(start, scratch_len_of_any(dims, false, false))
+            + larger(start, scratch_len_of_run_by(T::MEMORY, dims, false, false))
     }
 
     /// Of explicit methods, under constraints.
-    pub const fn projected_len(dims: &Dims) -> usize {
-        Self::from_assembled(dims, scratch_len_of_any(&projected(dims), true, false))
+    pub const fn projected_len<T: Explicit>(dims: &Dims) -> usize {
+        Self::from_assembled(dims, scratch_len_of_run_by(T::MEMORY, &projected(dims), true, false))
     }
 
     /// Of implicit Runge–Kutta methods, of an open tree.
-    pub const fn stiff_tree_len(dims: &Dims) -> usize {
+    pub const fn stiff_tree_len<T: Explicit>(dims: &Dims) -> usize {
         let start = dims.sensitivity.start + dims.workspace;
-        let run = scratch_len_of_implicit(&stiff(dims), false, false);
+        let run = scratch_len_of_run_by_stages(T::MEMORY, &stiff(dims), false, false);
         dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
     }
 
     /// Of implicit Runge–Kutta methods, under constraints.
-    pub const fn stiff_projected_len(dims: &Dims) -> usize {
-        Self::from_assembled(dims, scratch_len_of_implicit(&stiff(&projected(dims)), true, false))
+    pub const fn stiff_projected_len<T: Explicit>(dims: &Dims) -> usize {
+        Self::from_assembled(
+            dims,
+            scratch_len_of_run_by_stages(T::MEMORY, &stiff(&projected(dims)), true, false),
+        )
     }
 
     const fn from_assembled(dims: &Dims, run: usize) -> usize {
@@ -93,13 +96,14 @@ impl GradientMemory {
     }
 
     /// Of explicit methods, in independent coordinates.
-    pub const fn independent_len(dims: &Dims) -> usize {
-        choice_len(dims) + Self::from_assembled(dims, scratch_len_of_any(&in_independent(dims), false, true))
+    pub const fn independent_len<T: Explicit>(dims: &Dims) -> usize {
+        choice_len(dims)
+            + Self::from_assembled(dims, scratch_len_of_run_by(T::MEMORY, &in_independent(dims), false, true))
     }
 
     /// Of implicit Runge–Kutta methods, in independent coordinates.
-    pub const fn stiff_independent_len(dims: &Dims) -> usize {
-        let run = scratch_len_of_implicit(&stiff(&in_independent(dims)), false, true);
+    pub const fn stiff_independent_len<T: Explicit>(dims: &Dims) -> usize {
+        let run = scratch_len_of_run_by_stages(T::MEMORY, &stiff(&in_independent(dims)), false, true);
         choice_len(dims) + Self::from_assembled(dims, run)
     }
 }
@@ -243,6 +247,7 @@ macro_rules! differentiable_explicit {
 }
 differentiable_explicit!(Rk4, |method, settings| Fixed { method, h: settings.step });
 differentiable_explicit!(Adaptive, |control, _settings| control);
+differentiable_explicit!(Adaptive<Dop853>, |control, _settings| control);
 differentiable_explicit!(Adaptive<Sdirk4>, |control, _settings| control);
 differentiable_explicit!(Trapezoidal, |method, settings| Fixed { method, h: settings.step });
 
@@ -258,7 +263,8 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let (y, derivatives, scratch) = start_tree(model, GradientMemory::tree_len(&model.dims()), memory)?;
+        let (y, derivatives, scratch) =
+            start_tree(model, GradientMemory::tree_len::<T>(&model.dims()), memory)?;
         self.0.run(model, inputs, settings, y, derivatives, scratch, values)
     }
 }
@@ -275,7 +281,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let len = GradientMemory::stiff_tree_len(&model.dims());
+        let len = GradientMemory::stiff_tree_len::<T>(&model.dims());
         let (y, derivatives, scratch) = start_tree(model, len, memory)?;
         self.0.run(&Stiff(model), inputs, settings, y, derivatives, scratch, values)
     }
@@ -386,7 +392,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let len = GradientMemory::projected_len(&model.dims());
+        let len = GradientMemory::projected_len::<T>(&model.dims());
         let (y, derivatives, scratch) = start_assembled(&mut self, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.dynamics(model));
         self.integrator.run(&system, inputs, settings, y, derivatives, scratch, values)
@@ -406,7 +412,7 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let len = GradientMemory::stiff_projected_len(&model.dims());
+        let len = GradientMemory::stiff_projected_len::<T>(&model.dims());
         let (y, derivatives, scratch) = start_assembled(&mut self.0, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.0.dynamics(model));
         self.0.integrator.run(&Stiff(&system), inputs, settings, y, derivatives, scratch, values)

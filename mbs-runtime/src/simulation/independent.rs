@@ -94,7 +94,7 @@ macro_rules! in_independent_coordinates {
             fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
                 let Work { model, inputs, state, scratch } = work;
                 let dims = model.dims();
-                let mut pieces = Pieces::of(scratch, IndependentMemory::$scratch_len(&dims));
+                let mut pieces = Pieces::of(scratch, IndependentMemory::$scratch_len::<T>(&dims));
                 let assembled = pieces.next(State::<f64>::len(&dims))?;
                 Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), assembled, pieces.rest())?;
                 let [y, choice] = parts(&dims, state)?;
@@ -160,7 +160,7 @@ macro_rules! in_independent_coordinates {
                 memory: &mut [M::S],
                 values: &mut [M::S],
             ) -> Result<(), StepError> {
-                let len = GradientMemory::$gradient_len(&model.dims());
+                let len = GradientMemory::$gradient_len::<T>(&model.dims());
                 let ([y, choice, derivatives], scratch) = begin(model, inputs, settings, len, memory)?;
                 let $dynamics = &MatrixR::new(model, choice);
                 self.0.run($system, inputs, settings, y, derivatives, scratch, values)

@@ -22,7 +22,8 @@ use crate::formulation::matrix_r::{choice_len, kept_len, own_len};
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Accepted, Adaptive, Controlled, FixedStep, Rk4, Sdirk4, Statistics, StepStatistics, Trapezoidal,
+    Accepted, Adaptive, Controlled, FixedStep, Rk4, RungeKutta, Statistics, StepStatistics, Trapezoidal,
+    field_len,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
@@ -205,25 +206,26 @@ impl ExplicitMemory {
     }
 
     /// Length of the scratch of an open tree.
-    pub const fn tree_scratch_len(dims: &Dims) -> usize {
-        larger(Rk4::scratch_len(dims), Adaptive::scratch_len(dims)) + dims.workspace
+    pub const fn tree_scratch_len<T: Explicit>(dims: &Dims) -> usize {
+        T::MEMORY * dims.state() + field_len(dims) + dims.workspace
     }
 
     /// Length of the scratch under constraints.
-    pub const fn projected_scratch_len(dims: &Dims) -> usize {
+    pub const fn projected_scratch_len<T: Explicit>(dims: &Dims) -> usize {
         let start = State::<f64>::len(dims) + Assembly::scratch_len(dims);
-        larger(start, Self::tree_scratch_len(&projected(dims)))
+        larger(start, Self::tree_scratch_len::<T>(&projected(dims)))
     }
 
     /// Length of the scratch of an open tree, by an implicit Runge–Kutta method.
-    pub const fn stiff_tree_scratch_len(dims: &Dims) -> usize {
-        Sdirk4::scratch_len(&stiff(dims)) + dims.workspace
+    pub const fn stiff_tree_scratch_len<T: Explicit>(dims: &Dims) -> usize {
+        let stiff = &stiff(dims);
+        T::MEMORY * stiff.state() + field_len(stiff) + dims.workspace
     }
 
     /// Length of the scratch under constraints, by an implicit Runge–Kutta method.
-    pub const fn stiff_projected_scratch_len(dims: &Dims) -> usize {
+    pub const fn stiff_projected_scratch_len<T: Explicit>(dims: &Dims) -> usize {
         let dims = &projected(dims);
-        larger(Self::projected_scratch_len(dims), Self::stiff_tree_scratch_len(dims))
+        larger(Self::projected_scratch_len::<T>(dims), Self::stiff_tree_scratch_len::<T>(dims))
     }
 }
 
@@ -238,15 +240,15 @@ impl IndependentMemory {
     }
 
     /// Length of the scratch.
-    pub const fn scratch_len(dims: &Dims) -> usize {
+    pub const fn scratch_len<T: Explicit>(dims: &Dims) -> usize {
         let start = State::<f64>::len(dims) + Assembly::scratch_len(dims);
-        larger(start, ExplicitMemory::tree_scratch_len(&in_independent(dims)))
+        larger(start, ExplicitMemory::tree_scratch_len::<T>(&in_independent(dims)))
     }
 
     /// The same by an implicit Runge–Kutta method.
-    pub const fn stiff_scratch_len(dims: &Dims) -> usize {
-        // The trapezoidal rule has fewer stages.
-        larger(Self::scratch_len(dims), ExplicitMemory::stiff_tree_scratch_len(&in_independent(dims)))
+    pub const fn stiff_scratch_len<T: Explicit>(dims: &Dims) -> usize {
+        let stepped = ExplicitMemory::stiff_tree_scratch_len::<T>(&in_independent(dims));
+        larger(Self::scratch_len::<T>(dims), stepped)
     }
 }
 
@@ -374,6 +376,9 @@ impl<M: Constrained + Start, T: ImplicitMethod> Method<M> for T {
 
 /// A Runge–Kutta method of a model file.
 pub trait Explicit: Copy {
+    /// Values of its memory for each of the state.
+    const MEMORY: usize;
+
     /// Whether states between the ends of a step are known.
     const IS_DENSE: bool;
 
@@ -404,6 +409,8 @@ pub trait Explicit: Copy {
 macro_rules! fixed_steps {
     ($method:ty) => {
         impl Explicit for $method {
+            const MEMORY: usize = <$method as RungeKutta>::MEMORY;
+
             const IS_DENSE: bool = false;
 
             fn step<M: ForwardDynamics, I: Inputs<M::S>>(
@@ -430,6 +437,8 @@ fixed_steps!(Rk4);
 fixed_steps!(Trapezoidal);
 
 impl<T: Controlled> Explicit for Adaptive<T> {
+    const MEMORY: usize = <T as RungeKutta>::MEMORY;
+
     const IS_DENSE: bool = true;
 
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
@@ -443,13 +452,16 @@ impl<T: Controlled> Explicit for Adaptive<T> {
         let limit = M::S::from_f64(target.time);
         let mut now = clock.now.at(M::S::from_f64(clock.now.t));
         let step = Adaptive::<T>::step(self, model, inputs, &mut now, state, limit, scratch)?;
-        let Accepted { h, rejected, evaluations, .. } = step;
+        let Accepted { h, rejected, mut evaluations, .. } = step;
         // The sum of the steps in double precision; the time that is met, and a stop of double precision, are met exactly.
         let t = match now.t == limit {
             true => target.time,
             false if M::S::EPSILON <= f64::EPSILON => now.t.real(),
             false => clock.now.t + h.real(),
         };
+        if target.result <= t {
+            evaluations += self.extend(model, inputs, &step, now.t, scratch)?;
+        }
         clock.passed(now.at(t));
         let step = StepStatistics { rejected, evaluations, ..StepStatistics::default() };
         statistics.add(t, h.real(), &step);
@@ -593,7 +605,7 @@ where
     fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
         let Work { model, inputs, state, scratch } = work;
         let dims = model.dims();
-        let mut pieces = Pieces::of(scratch, ExplicitMemory::projected_scratch_len(&dims));
+        let mut pieces = Pieces::of(scratch, ExplicitMemory::projected_scratch_len::<T>(&dims));
         let assembled = pieces.next(State::<f64>::len(&dims))?;
         Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), assembled, pieces.rest())?;
         let assembled = State::of(&dims, assembled)?;

@@ -343,7 +343,7 @@ impl<M: Simulated, U> Simulation<M, U> {
     fn target(&self) -> Target {
         let Settings { begin, end, step: h, .. } = self.settings;
         let time = if self.t() < end { end } else { self.t() + (end - begin) };
-        Target { h, time, last: false }
+        Target { h, time, last: false, result: f64::INFINITY }
     }
 
     /// One step with inputs that are a function of time.
@@ -366,7 +366,8 @@ impl<M: Simulated, U> Simulation<M, U> {
             return Err(StepError::Setting { what, value: time }.into());
         }
         while self.t() < time && !self.has_stopped() {
-            self.advance(Target { h: self.settings.step, time, last: true }, Signals)?;
+            let target = Target { h: self.settings.step, time, last: true, result: f64::INFINITY };
+            self.advance(target, Signals)?;
         }
         Ok(())
     }
@@ -381,7 +382,7 @@ impl<M: Simulated, U> Simulation<M, U> {
         }
         while self.t() < end && !self.has_stopped() {
             let begun = self.t();
-            self.advance(Target { h, time: end, last: true }, Signals)?;
+            self.advance(Target { h, time: end, last: true, result: results.next(begun) }, Signals)?;
             let after = self.state;
             while let Some(t) = results.within(begun, after.clock.t()) {
                 self.interpolate(begun, &after, t)?;

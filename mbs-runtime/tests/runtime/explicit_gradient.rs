@@ -332,6 +332,11 @@ fn adaptive(tolerance: f64) -> Adaptive {
     Adaptive { objectives: false, ..Adaptive::new(tolerance, tolerance) }
 }
 
+/// The same by the method of order 8.
+fn high(tolerance: f64) -> Adaptive<Dop853> {
+    Adaptive { objectives: false, ..Adaptive::of(Dop853, tolerance, tolerance) }
+}
+
 #[test]
 fn gradients_of_trees() {
     check!(Top::DEFAULT, Fixed { method: Rk4, h: 0.02 }, Rk4, 0.91, |system| *system);
@@ -339,6 +344,7 @@ fn gradients_of_trees() {
     check!(Top::DEFAULT, Fixed { method: Dop853, h: 0.07 }, Dop853, 0.91, |system| *system);
     let adaptive = adaptive(1e-7);
     check!(Top::DEFAULT, adaptive, DormandPrince, 1.1, |system| *system);
+    check!(Top::DEFAULT, high(1e-7), Dop853, 1.1, |system| *system);
 }
 
 #[test]
@@ -351,6 +357,7 @@ fn gradients_of_index_1_runs() {
         system, 1.0, 10.0
     ));
     check!(FourBar::DEFAULT, adaptive, DormandPrince, 0.4, |system| Index1::stabilised(system, 1.0, 10.0));
+    check!(FourBar::DEFAULT, high(1e-6), Dop853, 0.4, |system| Index1::stabilised(system, 1.0, 10.0));
     check!(Cart::DEFAULT, fixed, Rk4, 0.5, |system| Index1::stabilised(system, 1.0, 10.0));
     check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| Index1::stabilised(system, 1.0, 10.0));
     check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| Index1::stabilised(system, 1.0, 10.0));
@@ -366,6 +373,7 @@ fn gradients_of_runs_on_constraints() {
     let eighth = Fixed { method: Dop853, h: 0.1 };
     check!(FourBar::DEFAULT, eighth, Dop853, 0.4, |system| OnConstraints(Index1::new(system)));
     check!(Cart::DEFAULT, adaptive, DormandPrince, 0.5, |system| OnConstraints(Index1::new(system)));
+    check!(Cart::DEFAULT, high(1e-5), Dop853, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
 }
@@ -397,6 +405,7 @@ fn gradients_in_independent_coordinates() {
     let eighth = Fixed { method: Dop853, h: 0.1 };
     check!(FourBar::DEFAULT, eighth, Dop853, 0.4, |system| MatrixR::new(system, no_choice(system)));
     check!(Cart::DEFAULT, adaptive, DormandPrince, 0.5, |system| MatrixR::new(system, no_choice(system)));
+    check!(Cart::DEFAULT, high(1e-5), Dop853, 0.5, |system| MatrixR::new(system, no_choice(system)));
     check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| MatrixR::new(system, no_choice(system)));
     check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| MatrixR::new(system, no_choice(system)));
 }

@@ -6,6 +6,7 @@ use super::expression::{Expressions, Names, Place};
 use super::numbers::number;
 use super::tree::Tree;
 use crate::random_model::Random;
+use mbs_codegen::model::Integrator;
 
 /// Names that mean something to Rust, to the generated module or to the format.
 pub const HOSTILE_NAMES: [&str; 44] = [
@@ -722,9 +723,8 @@ impl Grammar<'_> {
             (
                 "integrator",
                 self.r.chance(0.3).then(|| {
-                    let words =
-                        ["rk4", "dormand_prince", "sdirk4", "trapezoidal", "newmark", "generalized_alpha"];
-                    Tree::Plain(words[self.r.below(words.len())].into())
+                    let all = Integrator::ALL;
+                    Tree::Plain(all[self.r.below(all.len())].keyword().into())
                 }),
             ),
             (

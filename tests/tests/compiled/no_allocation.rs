@@ -7,8 +7,8 @@ use mbs_engine::Interpreted;
 use mbs_runtime::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, State};
 use mbs_runtime::inputs::Constant;
 use mbs_runtime::{
-    Adaptive, At, Constrained, DormandPrince, Energy, Fixed, ForwardDynamics, Integrator, Markers, Output,
-    Outputs, Rk4, Span, Stabilisation, Start, System,
+    Adaptive, At, Constrained, Dop853, DormandPrince, Energy, Fixed, ForwardDynamics, Integrator, Markers,
+    Output, Outputs, Rk4, Span, Stabilisation, Start, System,
 };
 use mbs_tests::random_model::compiled;
 use std::ops::ControlFlow;
@@ -49,6 +49,7 @@ where
         allocations(model, &Fixed { method: Rk4, h: 1e-3 }),
         allocations(model, &Fixed { method: DormandPrince, h: 1e-3 }),
         allocations(model, &Adaptive::new(1e-6, 1e-6)),
+        allocations(model, &Adaptive::of(Dop853, 1e-6, 1e-6)),
     ];
     for (count, steps) in counted {
         assert_eq!(count, 0, "{name}");

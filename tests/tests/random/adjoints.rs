@@ -108,18 +108,20 @@ fn compare(model: &Interpreted, simulation: &Simulation, random: &mut Random) ->
     Ok([worst, (left - right).abs() / scale.max(1e-12)])
 }
 
-const METHODS: [(Formulation, Integrator); 13] = [
+const METHODS: [(Formulation, Integrator); 15] = [
     (Formulation::Ali3p, Integrator::Trapezoidal),
     (Formulation::Ali3p, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
     (Formulation::Ali3p, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
     (Formulation::Index1, Integrator::Trapezoidal),
     (Formulation::Index1, Integrator::Rk4),
     (Formulation::Index1, Integrator::DormandPrince),
+    (Formulation::Index1, Integrator::Dop853),
     (Formulation::Index1, Integrator::Sdirk4),
     (Formulation::Penalty, Integrator::Trapezoidal),
     (Formulation::Penalty, Integrator::Rk4),
     (Formulation::MatrixR, Integrator::Rk4),
     (Formulation::MatrixR, Integrator::DormandPrince),
+    (Formulation::MatrixR, Integrator::Dop853),
     (Formulation::MatrixR, Integrator::Sdirk4),
     (Formulation::MatrixR, Integrator::Trapezoidal),
 ];

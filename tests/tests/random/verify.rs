@@ -160,7 +160,9 @@ simulation: {end: 0.5, step: 1e-2}
 ";
     let model = read(text);
     let program = program(&model, false);
-    for integrator in [Integrator::Rk4, Integrator::Trapezoidal, Integrator::DormandPrince] {
+    for integrator in
+        [Integrator::Rk4, Integrator::Trapezoidal, Integrator::DormandPrince, Integrator::Dop853]
+    {
         let simulation = Simulation { integrator, ..model.simulation.clone() };
         for differences in [false, true] {
             let report = verify::report(&program, &simulation, differences, |_| {}).expect("a run");
@@ -176,7 +178,8 @@ fn runs_of_random_trees() {
         let text = parametrised(&random_model(seed, shape), 6, &mut Random::new(seed));
         let mut model = read(&text);
         model.sensitivity = everything(&model);
-        let integrators = [Integrator::Rk4, Integrator::DormandPrince, Integrator::Trapezoidal];
+        let integrators =
+            [Integrator::Rk4, Integrator::DormandPrince, Integrator::Dop853, Integrator::Trapezoidal];
         let integrator = integrators[seed as usize % integrators.len()];
         let simulation = Simulation { end: 0.05, step: 5e-3, integrator, ..model.simulation.clone() };
         let report = verify::report(&program(&model, false), &simulation, false, |_| {});
@@ -195,11 +198,12 @@ fn runs_of_random_mechanisms() {
         (Formulation::Penalty, Integrator::Trapezoidal),
         (Formulation::MatrixR, Integrator::Rk4),
         (Formulation::MatrixR, Integrator::DormandPrince),
+        (Formulation::MatrixR, Integrator::Dop853),
         (Formulation::MatrixR, Integrator::Sdirk4),
         (Formulation::MatrixR, Integrator::Trapezoidal),
     ];
     let (mut passed, mut refused) = (0, 0);
-    for seed in 0..mechanisms(10) {
+    for seed in 0..mechanisms(11) {
         let shape = Shape {
             bodies: 2 + (seed % 3) as usize,
             closures: (seed % 2) as usize,

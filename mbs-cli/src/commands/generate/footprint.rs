@@ -7,10 +7,11 @@ use mbs_codegen::emission::{self, MemoryKind};
 use mbs_codegen::model::Integrator;
 use mbs_codegen::program::{Program, ScalarType};
 use mbs_engine::Interpreted;
-use mbs_runtime::System;
 use mbs_runtime::simulation::{
-    EventMemory, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, in_independent, in_stages,
+    EventMemory, Explicit, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, in_independent,
+    in_stages,
 };
+use mbs_runtime::{Adaptive, Dims, Dop853, Rk4, Sdirk4, System, Trapezoidal};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -34,46 +35,15 @@ impl Footprint {
     pub(super) fn of(program: &Program) -> Option<Footprint> {
         let (kinds, differentiated) = emission::memory(program)?;
         let dims = Interpreted::<f64>::new(program.clone()).dims();
-        let lengths = |kind: MemoryKind| match kind {
-            MemoryKind::Implicit => [
-                ImplicitMemory::state_len(&dims),
-                ImplicitMemory::scratch_len(&dims),
-                GradientMemory::implicit_len(&dims),
-            ],
-            MemoryKind::Tree => [
-                ExplicitMemory::state_len(&dims),
-                ExplicitMemory::tree_scratch_len(&dims),
-                GradientMemory::tree_len(&dims),
-            ],
-            MemoryKind::Projected => [
-                ExplicitMemory::state_len(&dims),
-                ExplicitMemory::projected_scratch_len(&dims),
-                GradientMemory::projected_len(&dims),
-            ],
-            MemoryKind::StiffTree => [
-                ExplicitMemory::state_len(&dims),
-                ExplicitMemory::stiff_tree_scratch_len(&dims),
-                GradientMemory::stiff_tree_len(&dims),
-            ],
-            MemoryKind::StiffProjected => [
-                ExplicitMemory::state_len(&dims),
-                ExplicitMemory::stiff_projected_scratch_len(&dims),
-                GradientMemory::stiff_projected_len(&dims),
-            ],
-            MemoryKind::Independent => [
-                IndependentMemory::state_len(&dims),
-                IndependentMemory::scratch_len(&dims),
-                GradientMemory::independent_len(&dims),
-            ],
-            MemoryKind::StiffIndependent => [
-                IndependentMemory::state_len(&dims),
-                IndependentMemory::stiff_scratch_len(&dims),
-                GradientMemory::stiff_independent_len(&dims),
-            ],
-        };
         let [events, conditions, settings, partials] = emission::event_counts(program);
-        let largest = |all: [usize; 3], kind: MemoryKind| {
-            let mut one = lengths(kind);
+        let largest = |all: [usize; 3], (kind, integrator): (MemoryKind, Integrator)| {
+            let mut one = match integrator {
+                Integrator::Rk4 => lengths::<Rk4>(kind, &dims),
+                Integrator::DormandPrince => lengths::<Adaptive>(kind, &dims),
+                Integrator::Dop853 => lengths::<Adaptive<Dop853>>(kind, &dims),
+                Integrator::Sdirk4 => lengths::<Adaptive<Sdirk4>>(kind, &dims),
+                _ => lengths::<Trapezoidal>(kind, &dims),
+            };
             if events > 0 {
                 let memory = EventMemory { events, conditions, settings, partials };
                 let inner = match kind {
@@ -107,6 +77,39 @@ impl Footprint {
     pub(super) fn simulation(&self) -> usize {
         self.parameters + self.state + self.scratch + REST
     }
+}
+
+/// Lengths of state, scratch and memory of a gradient; `T` is what integrates accelerations.
+fn lengths<T: Explicit>(kind: MemoryKind, dims: &Dims) -> [usize; 3] {
+    let state = match kind {
+        MemoryKind::Implicit => ImplicitMemory::state_len(dims),
+        MemoryKind::Independent | MemoryKind::StiffIndependent => IndependentMemory::state_len(dims),
+        _ => ExplicitMemory::state_len(dims),
+    };
+    let (scratch, gradient) = match kind {
+        MemoryKind::Implicit => (ImplicitMemory::scratch_len(dims), GradientMemory::implicit_len(dims)),
+        MemoryKind::Tree => {
+            (ExplicitMemory::tree_scratch_len::<T>(dims), GradientMemory::tree_len::<T>(dims))
+        }
+        MemoryKind::Projected => {
+            (ExplicitMemory::projected_scratch_len::<T>(dims), GradientMemory::projected_len::<T>(dims))
+        }
+        MemoryKind::StiffTree => {
+            (ExplicitMemory::stiff_tree_scratch_len::<T>(dims), GradientMemory::stiff_tree_len::<T>(dims))
+        }
+        MemoryKind::StiffProjected => (
+            ExplicitMemory::stiff_projected_scratch_len::<T>(dims),
+            GradientMemory::stiff_projected_len::<T>(dims),
+        ),
+        MemoryKind::Independent => {
+            (IndependentMemory::scratch_len::<T>(dims), GradientMemory::independent_len::<T>(dims))
+        }
+        MemoryKind::StiffIndependent => (
+            IndependentMemory::stiff_scratch_len::<T>(dims),
+            GradientMemory::stiff_independent_len::<T>(dims),
+        ),
+    };
+    [state, scratch, gradient]
 }
 
 /// Bytes of a number.
