@@ -550,17 +550,6 @@ impl Integrator {
         matches!(self, Integrator::Rk4) || self.controls_steps()
     }
 
-    /// Whether it steps independent coordinates: implicit ones do as Runge–Kutta methods, the trapezoidal rule and Newmark's formulas equal to it.
-    pub fn steps_independent_coordinates(self) -> bool {
-        match self {
-            Integrator::Newmark { beta, gamma } => beta == 0.25 && gamma == 0.5,
-            Integrator::GeneralizedAlpha { .. } => false,
-            Integrator::Rk4 | Integrator::DormandPrince | Integrator::Sdirk4 | Integrator::Trapezoidal => {
-                true
-            }
-        }
-    }
-
     /// Whether it chooses its steps by their error.
     pub fn controls_steps(self) -> bool {
         matches!(self, Integrator::DormandPrince | Integrator::Sdirk4)

@@ -7,12 +7,13 @@
 use core::ops::ControlFlow;
 
 use super::method::{
-    Explicit, ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, in_independent, larger, projected,
+    Explicit, ImplicitMethod, Newmark, Projected, StiffProjected, StiffTree, Tree, in_independent, larger,
+    projected,
 };
 use super::{Array, Error, Settings, Setup, Signals, Simulated};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
-use crate::formulation::matrix_r::choice_len;
+use crate::formulation::matrix_r::{self, choice_len};
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Fixed, Output, Rk4, Sdirk4, Span, Trapezoidal};
@@ -99,7 +100,7 @@ impl GradientMemory {
 
     /// Of implicit Runge–Kutta methods, in independent coordinates.
     pub const fn stiff_independent_len(dims: &Dims) -> usize {
-        let run = scratch_len_of_implicit(&stiff(&in_independent(dims)), false, true);
+        let run = scratch_len_of_implicit(&stiff(&matrix_r::in_independent(dims, true)), false, true);
         choice_len(dims) + Self::from_assembled(dims, run)
     }
 }
@@ -244,7 +245,7 @@ macro_rules! differentiable_explicit {
 differentiable_explicit!(Rk4, |method, settings| Fixed { method, h: settings.step });
 differentiable_explicit!(Adaptive, |control, _settings| control);
 differentiable_explicit!(Adaptive<Sdirk4>, |control, _settings| control);
-differentiable_explicit!(Trapezoidal, |method, settings| Fixed { method, h: settings.step });
+differentiable_explicit!(Newmark, |_method, settings| Fixed { method: Trapezoidal, h: settings.step });
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Tree<T>
 where

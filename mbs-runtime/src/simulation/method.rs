@@ -18,11 +18,11 @@ use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection,
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{accelerations, coordinate_accelerations, velocities};
 use crate::formulation::compliance::least_part;
-use crate::formulation::matrix_r::{choice_len, kept_len, own_len};
+use crate::formulation::matrix_r::{self, choice_len};
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Accepted, Adaptive, Controlled, FixedStep, Rk4, Sdirk4, Statistics, StepStatistics, Trapezoidal,
+    Accepted, Adaptive, Controlled, FixedStep, Implicit, Rk4, Sdirk4, Statistics, StepStatistics, Trapezoidal,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
@@ -217,7 +217,9 @@ impl ExplicitMemory {
 
     /// Length of the scratch of an open tree, by an implicit Runge–Kutta method.
     pub const fn stiff_tree_scratch_len(dims: &Dims) -> usize {
-        Sdirk4::scratch_len(&stiff(dims)) + dims.workspace
+        let dims = &stiff(dims);
+        // What a run carries is zero in most.
+        larger(Sdirk4::scratch_len(dims), Trapezoidal::scratch_len(dims)) + dims.workspace
     }
 
     /// Length of the scratch under constraints, by an implicit Runge–Kutta method.
@@ -243,10 +245,32 @@ impl IndependentMemory {
         larger(start, ExplicitMemory::tree_scratch_len(&in_independent(dims)))
     }
 
-    /// The same by an implicit Runge–Kutta method.
+    /// The same by an implicit method.
     pub const fn stiff_scratch_len(dims: &Dims) -> usize {
         // The trapezoidal rule has fewer stages.
-        larger(Self::scratch_len(dims), ExplicitMemory::stiff_tree_scratch_len(&in_independent(dims)))
+        let run = ExplicitMemory::stiff_tree_scratch_len(&matrix_r::in_independent(dims, true));
+        larger(Self::scratch_len(dims), run)
+    }
+}
+
+/// The memory of implicit methods in independent coordinates.
+#[derive(Clone, Copy, Debug)]
+pub struct StiffIndependentMemory;
+
+impl StiffIndependentMemory {
+    /// Length of the state: y, what a method carries, and the choice of independent coordinates.
+    pub const fn state_len(dims: &Dims) -> usize {
+        IndependentMemory::state_len(dims) + Self::room(dims)
+    }
+
+    /// Length of the scratch.
+    pub const fn stiff_scratch_len(dims: &Dims) -> usize {
+        IndependentMemory::stiff_scratch_len(dims)
+    }
+
+    /// Room for what a method carries.
+    pub(super) const fn room(dims: &Dims) -> usize {
+        matrix_r::in_independent(dims, true).n_excess
     }
 }
 
@@ -257,7 +281,7 @@ pub const fn in_stages(dims: &Dims) -> Dims {
 
 /// Sizes of a system in independent coordinates; a constant for generated models.
 pub const fn in_independent(dims: &Dims) -> Dims {
-    Dims { workspace: dims.workspace + own_len(dims), n_choice: kept_len(dims), ..*dims }
+    matrix_r::in_independent(dims, false)
 }
 
 /// Sizes of `OnConstraints` over `Index1`.
@@ -377,6 +401,11 @@ pub trait Explicit: Copy {
     /// Whether states between the ends of a step are known.
     const IS_DENSE: bool;
 
+    /// The formulas by which it steps independent coordinates, if it is the trapezoidal rule or of its kin.
+    fn newmark(&self) -> Implicit {
+        Implicit::TRAPEZOIDAL
+    }
+
     /// Takes the state y one step further. After an error `clock` and y are as before.
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
@@ -402,9 +431,14 @@ pub trait Explicit: Copy {
 
 /// Steps of the size that the settings say.
 macro_rules! fixed_steps {
-    ($method:ty) => {
+    ($method:ty, |$this:ident| $by:expr $(, $newmark:expr)?) => {
         impl Explicit for $method {
             const IS_DENSE: bool = false;
+
+            $(fn newmark(&self) -> Implicit {
+                let $this = self;
+                $newmark
+            })?
 
             fn step<M: ForwardDynamics, I: Inputs<M::S>>(
                 &self,
@@ -416,8 +450,9 @@ macro_rules! fixed_steps {
                 let Work { model, inputs, state, scratch } = work;
                 let (h, next) = clock.next(target)?;
                 let mut t = M::S::from_f64(clock.now.t);
+                let $this = self;
                 let evaluations =
-                    self.counted_step(model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
+                    $by.counted_step(model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
                 *clock = next;
                 let step = StepStatistics { evaluations, ..StepStatistics::default() };
                 statistics.add(next.now.t, h, &step);
@@ -426,8 +461,12 @@ macro_rules! fixed_steps {
         }
     };
 }
-fixed_steps!(Rk4);
-fixed_steps!(Trapezoidal);
+fixed_steps!(Rk4, |method| method);
+fixed_steps!(Newmark, |_method| Trapezoidal, _method.0);
+
+/// The trapezoidal rule, Newmark's formulas or generalized-alpha in independent coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Newmark(pub Implicit);
 
 impl<T: Controlled> Explicit for Adaptive<T> {
     const IS_DENSE: bool = true;

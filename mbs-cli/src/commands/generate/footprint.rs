@@ -9,7 +9,8 @@ use mbs_codegen::program::{Program, ScalarType};
 use mbs_engine::Interpreted;
 use mbs_runtime::System;
 use mbs_runtime::simulation::{
-    EventMemory, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, in_independent, in_stages,
+    EventMemory, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, StiffIndependentMemory,
+    in_independent, in_stages,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -66,8 +67,8 @@ impl Footprint {
                 GradientMemory::independent_len(&dims),
             ],
             MemoryKind::StiffIndependent => [
-                IndependentMemory::state_len(&dims),
-                IndependentMemory::stiff_scratch_len(&dims),
+                StiffIndependentMemory::state_len(&dims),
+                StiffIndependentMemory::stiff_scratch_len(&dims),
                 GradientMemory::stiff_independent_len(&dims),
             ],
         };
