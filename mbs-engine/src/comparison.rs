@@ -285,7 +285,7 @@ fn ways(ready: &Ready<'_>, plan: &Plan) -> Vec<Way> {
             let way =
                 |resolution| Way { coordinates: ready.side.coordinates, formulation, integrator, resolution };
             match settings(ready, &way(Resolution::Step(plan.steps.first().copied().unwrap_or(1e-3))), plan) {
-                Err(SettingError::Clash { .. } | SettingError::Implicit { .. }) => {}
+                Err(SettingError::Clash { .. }) => {}
                 Ok(settings) if settings.is_adaptive() => {
                     all.extend(plan.tolerances.iter().map(|&x| way(Resolution::Tolerance(x))));
                 }

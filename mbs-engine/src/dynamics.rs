@@ -7,8 +7,8 @@ use crate::{Damping, Interpreted};
 use mbs_runtime::inputs::Hold;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
-    At, Dims, EvalError, ForwardDynamics, Index1, MatrixR, OnConstraints, Scalar, Stabilisation, System,
-    Units, WithEvents,
+    At, Dims, EvalError, ForwardDynamics, Implicit, Index1, MatrixR, OnConstraints, Scalar, Stabilisation,
+    System, Units, WithEvents,
 };
 use std::cell::Cell;
 
@@ -27,7 +27,9 @@ impl<'m, S: Scalar> Dynamics<'m, S> {
     pub(crate) fn new(model: &'m Interpreted<S>, damping: Option<Damping>, choice: &'m mut [S]) -> Self {
         match damping {
             None => Dynamics::Tree(model),
-            Some(damping) if damping.matrix_r => Dynamics::MatrixR(MatrixR::new(model, choice)),
+            Some(Damping { matrix_r: Some(newmark), .. }) => {
+                Dynamics::MatrixR(MatrixR::new(model, choice).by(newmark))
+            }
             Some(damping) => Dynamics::OnConstraints(OnConstraints(index1(model, damping.penalty))),
         }
     }
@@ -99,6 +101,10 @@ impl<S: Scalar> ForwardDynamics for Dynamics<'_, S> {
         of!(self, dynamics => dynamics.forward_dynamics(at, w, zd, vd, xd))
     }
 
+    fn newmark(&self) -> Implicit {
+        of!(self, dynamics => ForwardDynamics::newmark(dynamics))
+    }
+
     fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {
         of!(self, dynamics => ForwardDynamics::prepare_step(dynamics, at, w))
     }
@@ -129,6 +135,10 @@ impl<S: Scalar> JointDynamics for Dynamics<'_, S> {
 
     fn completes(&self) -> bool {
         of!(self, dynamics => JointDynamics::completes(dynamics))
+    }
+
+    fn newmark(&self) -> Implicit {
+        of!(self, dynamics => JointDynamics::newmark(dynamics))
     }
 
     fn model(&self) -> &Interpreted<S> {

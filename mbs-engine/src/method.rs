@@ -25,7 +25,7 @@ pub enum Method {
     Dop853(Adaptive<Dop853>, Option<Damping>),
     /// The implicit Runge–Kutta method of order 4 with step control, likewise.
     Sdirk4(Adaptive<Sdirk4>, Option<Damping>),
-    /// The trapezoidal rule in independent coordinates.
+    /// The trapezoidal rule in independent coordinates, Newmark's formulas and generalized-alpha.
     Trapezoidal(Option<Damping>),
 }
 
@@ -36,8 +36,8 @@ pub struct Damping {
     pub frequency: f64,
     /// The penalty; none for exact accelerations.
     pub penalty: Option<f64>,
-    /// Whether independent coordinates are integrated, so that there is nothing to answer.
-    pub matrix_r: bool,
+    /// Where independent coordinates are integrated, so that there is nothing to answer: the formulas of the trapezoidal rule and its kin.
+    pub matrix_r: Option<Implicit>,
 }
 
 /// How `index1` and `penalty` answer a violation, before the scale of the rows is known.
@@ -71,8 +71,19 @@ impl Damping {
                 damping_frequency(simulation.step)
             },
             penalty: enforcement(simulation).penalty(scale),
-            matrix_r: simulation.formulation == Formulation::MatrixR,
+            matrix_r: (simulation.formulation == Formulation::MatrixR).then(|| formulas(simulation)),
         })
+    }
+}
+
+/// The formulas of an implicit integrator; those of the trapezoidal rule for others.
+fn formulas(simulation: &Simulation) -> Implicit {
+    match simulation.integrator {
+        model::Integrator::Newmark { beta, gamma } => Implicit::Newmark { beta, gamma },
+        model::Integrator::GeneralizedAlpha { spectral_radius } => {
+            Implicit::GeneralizedAlpha { spectral_radius }
+        }
+        _ => Implicit::TRAPEZOIDAL,
     }
 }
 
@@ -101,11 +112,7 @@ impl Method {
             model::Integrator::Dop853 => return Method::Dop853(control(Dop853, simulation), damping),
             model::Integrator::Sdirk4 => return Method::Sdirk4(control(Sdirk4, simulation), damping),
             _ if simulation.is_in_joint_form(constrained) => return Method::Trapezoidal(damping),
-            model::Integrator::Trapezoidal => Implicit::TRAPEZOIDAL,
-            model::Integrator::Newmark { beta, gamma } => Implicit::Newmark { beta, gamma },
-            model::Integrator::GeneralizedAlpha { spectral_radius } => {
-                Implicit::GeneralizedAlpha { spectral_radius }
-            }
+            _ => formulas(simulation),
         };
         let (tolerance, max_iterations) =
             (simulation.newton_tolerance, simulation.newton_iterations as usize);

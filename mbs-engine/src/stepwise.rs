@@ -52,12 +52,12 @@ use mbs_runtime::integrator::Accepted;
 use mbs_runtime::named::{Energies, Wrench};
 use mbs_runtime::simulation::{
     self as runtime, Clock, Either, Enforcement, ExplicitMemory, ImplicitMemory, Independent,
-    IndependentMemory, Method as _, Node, Projected, Results, Stabilised, StiffIndependent, StiffProjected,
-    StiffTree, Target, Tree, Work,
+    IndependentMemory, Method as _, Newmark, Node, Projected, Results, Stabilised, StiffIndependent,
+    StiffIndependentMemory, StiffProjected, StiffTree, Target, Tree, Work,
 };
 use mbs_runtime::{
     Adaptive, Ali3p, At, Dims, Dop853, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions,
-    Rk4, Sdirk4, State, Statistics, StepError, System, Trapezoidal,
+    Rk4, Sdirk4, State, Statistics, StepError, System,
 };
 use nalgebra::DMatrix;
 use std::fmt;
@@ -121,7 +121,7 @@ type Implicit =
     Either<Either<StiffTree<Adaptive<Sdirk4>>, StiffProjected<Adaptive<Sdirk4>>>, ImplicitIndependent>;
 
 /// One in independent coordinates.
-type ImplicitIndependent = Either<StiffIndependent<Adaptive<Sdirk4>>, StiffIndependent<Trapezoidal>>;
+type ImplicitIndependent = Either<StiffIndependent<Adaptive<Sdirk4>>, StiffIndependent<Newmark>>;
 
 /// An explicit integrator of an open tree, or under constraints.
 type Explicit<T> = Either<Tree<T>, Either<Projected<T>, Independent<T>>>;
@@ -130,7 +130,9 @@ type Explicit<T> = Either<Tree<T>, Either<Projected<T>, Independent<T>>>;
 fn explicit<T>(integrator: T, damping: Option<Damping>, enforcement: Enforcement) -> Explicit<T> {
     match damping {
         None => Either::First(Tree(integrator)),
-        Some(damping) if damping.matrix_r => Either::Second(Either::Second(Independent(integrator))),
+        Some(damping) if damping.matrix_r.is_some() => {
+            Either::Second(Either::Second(Independent(integrator)))
+        }
         Some(_) => Either::Second(Either::First(Projected { integrator, enforcement })),
     }
 }
@@ -171,14 +173,18 @@ fn stepping(settings: &Settings) -> Stepping {
             Either::Second(Either::First(Either::Second(method)))
         }
         Method::Sdirk4(control, None) => implicit(Either::First(Either::First(StiffTree(control)))),
-        Method::Sdirk4(control, Some(damping)) if damping.matrix_r => {
+        Method::Sdirk4(control, Some(damping)) if damping.matrix_r.is_some() => {
             implicit(Either::Second(Either::First(StiffIndependent(control))))
         }
         Method::Sdirk4(integrator, Some(_)) => {
             let projected = StiffProjected(Projected { integrator, enforcement });
             implicit(Either::First(Either::Second(projected)))
         }
-        Method::Trapezoidal(_) => implicit(Either::Second(Either::Second(StiffIndependent(Trapezoidal)))),
+        Method::Trapezoidal(damping) => {
+            let formulas = damping.and_then(|damping| damping.matrix_r);
+            let newmark = Newmark(formulas.unwrap_or(mbs_runtime::Implicit::TRAPEZOIDAL));
+            implicit(Either::Second(Either::Second(StiffIndependent(newmark))))
+        }
     }
 }
 
@@ -200,7 +206,10 @@ fn memory(stepping: &Stepping, dims: &Dims) -> (usize, usize) {
         }
         Either::Second(Either::Second(Either::Second(_))) => {
             // The trapezoidal rule has fewer stages.
-            (IndependentMemory::state_len(dims), IndependentMemory::stiff_scratch_len::<Stiff>(dims))
+            (
+                StiffIndependentMemory::state_len(dims),
+                StiffIndependentMemory::stiff_scratch_len::<Stiff>(dims),
+            )
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct Dims {
     pub n_events: usize,
     /// Numbers of a choice of independent coordinates, which is a part of the state; none in most dynamics.
     pub n_choice: usize,
+    /// Numbers that a method carries from step to step after the state, see [`Dims::stepped`]; none in most dynamics.
+    pub n_excess: usize,
     /// Sizes of what it knows of its derivatives.
     pub sensitivity: SensitivityDims,
     /// Scratch that suffices for every bundle.
@@ -68,6 +70,7 @@ impl Dims {
         n_objectives: 0,
         n_events: 0,
         n_choice: 0,
+        n_excess: 0,
         sensitivity: SensitivityDims::ZERO,
         workspace: 0,
     };
@@ -76,6 +79,12 @@ impl Dims {
     #[inline(always)]
     pub const fn state(&self) -> usize {
         self.nq + self.nv + self.nx
+    }
+
+    /// Length of what a step takes further: the state, and by how much algorithmic accelerations exceed the accelerations, if a method carries them.
+    #[inline(always)]
+    pub const fn stepped(&self) -> usize {
+        self.state() + self.n_excess
     }
 
     /// Constraint rows in coordinate form: holonomic, normalisation, nonholonomic.

@@ -405,6 +405,103 @@ pub(crate) fn add_rates_to_velocities<M: System>(
     Ok(())
 }
 
+/// zdd = N(z) vd + N(zd) v with zd = N(z) v, times α: z̃ = z̃ + α zdd. Of a block N(N(p) ω) ω = −|ω|²/4 p.
+pub(crate) fn add_turns<M: System>(
+    system: &M,
+    z: &[M::S],
+    v: &[M::S],
+    vd: &[M::S],
+    alpha: M::S,
+    to: &mut [M::S],
+) -> Result<(), EvalError> {
+    add_rates(system, z, alpha, 1, vd, to)?;
+    for (i, j) in blocks(system) {
+        let (p, omega): ([M::S; 4], _) = (read("z", z, i)?, read("v", v, j)?);
+        let scale = alpha * quarter_square(omega);
+        add_column("zdd", to, i, 0, 1, p.map(|p| -(scale * p)))?;
+    }
+    Ok(())
+}
+
+/// Its columns of changes, with vd + c for vd; c may be nothing. In this order: z, v, vd, c.
+pub(crate) fn add_turns_change<M: System>(
+    system: &M,
+    columns: usize,
+    [z, v, vd, c]: [&[M::S]; 4],
+    [z_change, v_change, vd_change, c_change]: [&[M::S]; 4],
+    alpha: M::S,
+    to: &mut [M::S],
+) -> Result<(), EvalError> {
+    add_rates(system, z, alpha, columns, vd_change, to)?;
+    if !c_change.is_empty() {
+        add_rates(system, z, alpha, columns, c_change, to)?;
+    }
+    let half = M::S::from_f64(0.5);
+    for (i, j) in blocks(system) {
+        let (p, omega): ([M::S; 4], [M::S; 3]) = (read("z", z, i)?, read("v", v, j)?);
+        let acceleration = with_excess(vd, c, j)?;
+        let square = quarter_square(omega);
+        for k in 0..columns {
+            let p_change: [M::S; 4] = column("z'", z_change, i, k, columns)?;
+            let omega_change: [M::S; 3] = column("v'", v_change, j, k, columns)?;
+            let product =
+                half * omega.iter().zip(&omega_change).fold(M::S::ZERO, |sum, (&a, &b)| sum + a * b);
+            let mut sum = parameters(p_change, acceleration);
+            for (sum, (&p, &p_change)) in sum.iter_mut().zip(p.iter().zip(&p_change)) {
+                *sum = alpha * (*sum - square * p_change - product * p);
+            }
+            add_column("zdd'", to, i, k, columns, sum)?;
+        }
+    }
+    Ok(())
+}
+
+/// Its transpose as far as z and v go: z̄ and v̄ take what weights of α zdd make of them.
+pub(crate) fn add_turns_transposed<M: System>(
+    system: &M,
+    columns: usize,
+    [z, v, vd, c]: [&[M::S]; 4],
+    alpha: M::S,
+    bar: &[M::S],
+    z_bar: &mut [M::S],
+    v_bar: &mut [M::S],
+) -> Result<(), EvalError> {
+    let half = M::S::from_f64(0.5);
+    for (i, j) in blocks(system) {
+        let (p, omega): ([M::S; 4], [M::S; 3]) = (read("z", z, i)?, read("v", v, j)?);
+        let acceleration = with_excess(vd, c, j)?;
+        let square = quarter_square(omega);
+        for k in 0..columns {
+            let x: [M::S; 4] = column("zdd", bar, i, k, columns)?;
+            let mut turned = parameters(x, acceleration);
+            for (turned, &x) in turned.iter_mut().zip(&x) {
+                *turned = -(alpha * (*turned + square * x));
+            }
+            add_column("z̄", z_bar, i, k, columns, turned)?;
+            let along = alpha * half * dot(p, x);
+            add_column("v̄", v_bar, j, k, columns, omega.map(|omega| -(along * omega)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The angular acceleration of a block, and what is carried beside it.
+fn with_excess<S: Scalar>(vd: &[S], c: &[S], j: usize) -> Result<[S; 3], EvalError> {
+    let mut sum: [S; 3] = read("vd", vd, j)?;
+    if !c.is_empty() {
+        let c: [S; 3] = read("c", c, j)?;
+        for (sum, c) in sum.iter_mut().zip(c) {
+            *sum += c;
+        }
+    }
+    Ok(sum)
+}
+
+/// |ω|²/4
+fn quarter_square<S: Scalar>([a, b, c]: [S; 3]) -> S {
+    S::from_f64(0.25) * (a * a + b * b + c * c)
+}
+
 /// For the columns of changes z′, zd′: v′ = L(z) zd′ + (L zd)_z z′. With ω = 2 Ḡ(p) pd/|p|², which is bilinear but for the norm,
 /// ω′ = 2 Ḡ(p) pd′/|p|² + 2 Ḡ(p′) pd/|p|² − 2 (p·p′)/|p|² ω.
 pub(crate) fn velocities_change<M: System>(

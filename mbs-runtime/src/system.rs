@@ -21,6 +21,7 @@
 pub use crate::dims::{Dims, Names, Quantity, Units};
 use crate::error::EvalError;
 use crate::inputs::Hold;
+use crate::integrator::Implicit;
 use crate::scalar::Scalar;
 
 /// The instant at which a bundle is evaluated.
@@ -187,24 +188,30 @@ pub trait ForwardDynamics: System {
         0
     }
 
-    /// Prepares [`ForwardDynamics::solve_stage`] at an instant; what it finds stays in the scratch. Systems that implicit methods step
+    /// The formulas by which [`Trapezoidal`](crate::Trapezoidal) steps it.
+    #[inline(always)]
+    fn newmark(&self) -> Implicit {
+        Implicit::TRAPEZOIDAL
+    }
+
+    /// Prepares [`ForwardDynamics::solve_stage`] at an instant, for α of coordinates and of velocities; what it finds stays in the scratch. Systems that implicit methods step
     /// know this: [`Stiff`](crate::Stiff).
     #[inline(always)]
     fn linearise_stage(
         &self,
         _at: At<'_, Self::S>,
-        _alpha: Self::S,
+        _alpha: [Self::S; 2],
         _w: &mut [Self::S],
     ) -> Result<(), EvalError> {
         Err(EvalError::Absent { bundle: "joint_linearise" })
     }
 
-    /// (z, v) = (1 − α f_y)⁻¹ (z, v), with the rate f of coordinates and velocities where it was prepared last.
+    /// (z, v) = (1 − α f_y)⁻¹ (z, v), with α of coordinates and of velocities, and the rate f of coordinates and velocities where it was prepared last.
     #[inline(always)]
     fn solve_stage(
         &self,
         _at: At<'_, Self::S>,
-        _alpha: Self::S,
+        _alpha: [Self::S; 2],
         _w: &mut [Self::S],
         _z: &mut [Self::S],
         _v: &mut [Self::S],

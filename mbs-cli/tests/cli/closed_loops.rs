@@ -693,19 +693,6 @@ fn independent_coordinates_are_named_on_the_command_line() {
     let c = number(&point);
     assert!(c != a && (a - c).abs() < 1e-6 * a.abs(), "{a} {c}");
     let folder = Folder::new();
-    // What does not step independent coordinates is refused by name.
-    for integrator in [&["generalized_alpha"][..], &["newmark", "--beta", "0.3", "--gamma", "0.6"]] {
-        let way = [&["simulate", &model, "--formulation", "matrix_r", "--integrator"], integrator].concat();
-        fails(2, &["`matrix_r` is not there", integrator[0], "`trapezoidal`"], &way);
-    }
-    for (integrator, words) in [
-        ("generalized_alpha", "`matrix_r` is not there with the integrator `generalized_alpha`"),
-        ("newmark, beta: 0.3, gamma: 0.6", "`matrix_r` has Newmark's formulas with `beta: 0.25`"),
-    ] {
-        let simulation = format!("simulation: {{formulation: matrix_r, integrator: {integrator}, end: 5}}");
-        let text = text(&model).replace("simulation: {end: 5, step: 1e-3}", &simulation);
-        fails(1, &[words], &["check", &folder.file("refused.yaml", text)]);
-    }
     let with = |points: &str| {
         let simulation =
             format!("simulation: {{formulation: matrix_r, independent: [{points}], end: 5, step: 1e-3}}");

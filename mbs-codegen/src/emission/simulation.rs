@@ -392,8 +392,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     let jumps = program.events.changes_rows || program.events.moves;
     // Under constraints steps of implicit stages past events do not have the bits of the command.
     let stages = simulation.integrator == Integrator::Sdirk4;
-    let unproved =
-        (constrained && stages) || (independent && simulation.integrator == Integrator::Trapezoidal);
+    let unproved = constrained && simulation.solves_stages(constrained);
     if !has(&BundleKind::EVENTS) || (independent && jumps) || unproved {
         return None;
     }
@@ -513,15 +512,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
             let gradient = differentiated(&families, "projected_len");
             return Some(Method::new(projected, by, "ExplicitMemory", "projected_scratch_len", gradient));
         }
-        Integrator::Trapezoidal => quote!(rt::Implicit::TRAPEZOIDAL),
-        Integrator::Newmark { beta, gamma } => {
-            let (beta, gamma) = (number(beta), number(gamma));
-            quote!(rt::Implicit::Newmark { beta: #beta, gamma: #gamma })
-        }
-        Integrator::GeneralizedAlpha { spectral_radius } => {
-            let spectral_radius = number(spectral_radius);
-            quote!(rt::Implicit::GeneralizedAlpha { spectral_radius: #spectral_radius })
-        }
+        _ => formulas(simulation),
     };
     if !has(&BundleKind::COORDINATE_FORM) || program.coordinates.is_empty() {
         return None;
@@ -574,6 +565,21 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
     Some(Method::new((kind, value), None, "ImplicitMemory", "scratch_len", gradient))
 }
 
+/// The formulas of an implicit integrator of positions; those of the trapezoidal rule for others.
+fn formulas(simulation: &Simulation) -> TokenStream {
+    match simulation.integrator {
+        Integrator::Newmark { beta, gamma } => {
+            let (beta, gamma) = (number(beta), number(gamma));
+            quote!(rt::Implicit::Newmark { beta: #beta, gamma: #gamma })
+        }
+        Integrator::GeneralizedAlpha { spectral_radius } => {
+            let spectral_radius = number(spectral_radius);
+            quote!(rt::Implicit::GeneralizedAlpha { spectral_radius: #spectral_radius })
+        }
+        _ => quote!(rt::Implicit::TRAPEZOIDAL),
+    }
+}
+
 /// An implicit Runge–Kutta method.
 fn stiff(
     simulation: &Simulation,
@@ -602,7 +608,7 @@ fn stiff(
             quote!(rt::simulation::StiffIndependent(#value)),
         );
         let gradient = differentiated(&families, "stiff_independent_len");
-        return Some(Method::new(independent, by, "IndependentMemory", "stiff_scratch_len", gradient));
+        return Some(Method::new(independent, by, "StiffIndependentMemory", "stiff_scratch_len", gradient));
     }
     let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
     if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
@@ -622,10 +628,11 @@ fn stiff(
 fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     match simulation.integrator {
         Integrator::Rk4 => return (quote!(rt::Rk4), quote!(rt::Rk4)),
-        Integrator::Trapezoidal | Integrator::Newmark { .. } => {
-            return (quote!(rt::Trapezoidal), quote!(rt::Trapezoidal));
+        Integrator::DormandPrince | Integrator::Sdirk4 => {}
+        _ => {
+            let formulas = formulas(simulation);
+            return (quote!(rt::simulation::Newmark), quote!(rt::simulation::Newmark(#formulas)));
         }
-        _ => {}
     }
     let [first, relative, absolute] =
         [simulation.step, simulation.relative_tolerance, simulation.absolute_tolerance].map(number);

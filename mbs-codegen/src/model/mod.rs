@@ -557,16 +557,6 @@ impl Integrator {
         self.is_explicit() || self.controls_steps()
     }
 
-    /// Whether it steps independent coordinates: implicit ones do as Runge–Kutta methods, the trapezoidal rule and Newmark's formulas equal to it.
-    pub fn steps_independent_coordinates(self) -> bool {
-        match self {
-            Integrator::Newmark { beta, gamma } => beta == 0.25 && gamma == 0.5,
-            Integrator::GeneralizedAlpha { .. } => false,
-            Integrator::Trapezoidal => true,
-            _ => self.is_runge_kutta(),
-        }
-    }
-
     /// Whether it chooses its steps by their error.
     pub fn controls_steps(self) -> bool {
         matches!(self, Integrator::DormandPrince | Integrator::Dop853 | Integrator::Sdirk4)

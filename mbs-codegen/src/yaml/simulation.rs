@@ -160,20 +160,6 @@ impl<'t> Reader<'t> {
                 "choose `trapezoidal`, `newmark` or `generalized_alpha`, or the formulation `index1` or `penalty`",
             );
         }
-        let steps = integrator.steps_independent_coordinates();
-        if settings.constrained && formulation == Formulation::MatrixR && !steps {
-            let at =
-                fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
-            let message = match integrator {
-                Integrator::Newmark { .. } => {
-                    "`matrix_r` has Newmark's formulas with `beta: 0.25` and `gamma: 0.5` alone".to_string()
-                }
-                _ => format!("`matrix_r` is not there with the integrator `{}`", integrator.keyword()),
-            };
-            let steps = |one: Integrator| one.is_runge_kutta() || one == Integrator::Trapezoidal;
-            let words = Integrator::words(steps, "or");
-            self.diagnostics.error(at, message).help(format!("choose {words}, or another formulation"));
-        }
         if let Some(entry) = fields.get("independent") {
             if formulation != Formulation::MatrixR {
                 let message =

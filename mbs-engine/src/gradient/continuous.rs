@@ -41,8 +41,8 @@ use mbs_runtime::adjoint::ContinuousAdjoint;
 use mbs_runtime::linear::blocks::holonomic_rows;
 use mbs_runtime::sensitivity::{MotionValues, ObjectiveValues, ProjectionValues};
 use mbs_runtime::{
-    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Constrained, Dims, Fixed, Gradient, Impulses,
-    Motion, ObjectiveDerivatives, Quantity, Sensitivities, StepError, Stiff, System, Trapezoidal,
+    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Constrained, Dims, Fixed, Gradient, Implicit,
+    Impulses, Motion, ObjectiveDerivatives, Quantity, Sensitivities, StepError, Stiff, System, Trapezoidal,
 };
 use nalgebra::DMatrix;
 use std::ops::ControlFlow;
@@ -81,7 +81,9 @@ pub fn run(
     }
     let method = match *method {
         Method::Ali3p(method) => method,
-        Method::Trapezoidal(damping) => {
+        Method::Trapezoidal(damping)
+            if damping.and_then(|damping| damping.matrix_r) == Some(Implicit::TRAPEZOIDAL) =>
+        {
             return independent(model, method, damping, simulation, start, memory, observe);
         }
         _ => {

@@ -3,7 +3,8 @@
 
 use crate::Interpreted;
 use mbs_runtime::{
-    At, Dims, EvalError, ForwardDynamics, Hold, Index1, Objectives, Quantity, System, Units, WithEvents,
+    At, Dims, EvalError, ForwardDynamics, Hold, Implicit, Index1, Objectives, Quantity, System, Units,
+    WithEvents,
 };
 
 /// A system and its objectives.
@@ -92,14 +93,18 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
         }
     }
 
-    fn linearise_stage(&self, at: At<'_, f64>, alpha: f64, w: &mut [f64]) -> Result<(), EvalError> {
+    fn newmark(&self) -> Implicit {
+        self.system.newmark()
+    }
+
+    fn linearise_stage(&self, at: At<'_, f64>, alpha: [f64; 2], w: &mut [f64]) -> Result<(), EvalError> {
         self.system.linearise_stage(At { x: &[], ..at }, alpha, self.rest(w))
     }
 
     fn solve_stage(
         &self,
         at: At<'_, f64>,
-        alpha: f64,
+        alpha: [f64; 2],
         w: &mut [f64],
         z: &mut [f64],
         v: &mut [f64],

@@ -124,11 +124,6 @@ pub enum SettingError {
         /// The integrator's keyword.
         integrator: &'static str,
     },
-    /// An implicit integrator that does not step independent coordinates.
-    Implicit {
-        /// The integrator's keyword.
-        integrator: &'static str,
-    },
     /// A setting that belongs to something else than what was chosen.
     Belongs {
         /// The setting.
@@ -162,11 +157,6 @@ impl SettingError {
             SettingError::Clash { integrator } => format!(
                 "`{integrator}` is explicit, and `ali3p` needs an implicit integrator: take `trapezoidal`, `newmark` or \
                  `generalized_alpha`; or, with `{integrator}`, the formulation `index1` or `penalty`"
-            ),
-            SettingError::Implicit { integrator } => format!(
-                "`matrix_r` is not there with the integrator `{integrator}` and these coefficients: take {}; or, with `{integrator}`, the \
-                 formulation `ali3p`, `index1` or `penalty`",
-                Integrator::words(|one| one.is_runge_kutta() || one == Integrator::Trapezoidal, "or")
             ),
             SettingError::Belongs { setting, owners, chosen } => {
                 format!("`{}` belongs to {owners}, not to `{chosen}`", name(*setting))
@@ -351,19 +341,6 @@ fn resolve_method(
     simulation.formulation = overrides.formulation.unwrap_or(simulation.formulation);
     let explicit = simulation.integrator.is_runge_kutta();
     if constrained && simulation.formulation == Formulation::MatrixR {
-        let integrator = match simulation.integrator {
-            Integrator::Newmark { beta, gamma } => Integrator::Newmark {
-                beta: overrides.beta.unwrap_or(beta),
-                gamma: overrides.gamma.unwrap_or(gamma),
-            },
-            other => other,
-        };
-        match (overrides.integrator, overrides.formulation) {
-            _ if integrator.steps_independent_coordinates() => {}
-            (None, Some(_)) => simulation.integrator = Integrator::Rk4,
-            (Some(_), None) => simulation.formulation = Formulation::Ali3p,
-            _ => return Err(SettingError::Implicit { integrator: integrator.keyword() }),
-        }
         return Ok(());
     }
     let clash = explicit && simulation.formulation == Formulation::Ali3p;

@@ -18,8 +18,8 @@ use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
     Assembly, At, Dims, Dop853, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold,
-    Inputs, Motion, Objectives, Output, Rk4, Scalar, Sdirk4, Sight, Span, State, StepError, Stiff, System,
-    Trapezoidal, WithEvents, euler_parameters,
+    Implicit, Inputs, Motion, Objectives, Output, Rk4, Scalar, Sdirk4, Sight, Span, State, StepError, Stiff,
+    System, Trapezoidal, WithEvents, euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -417,7 +417,11 @@ impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for W
         JointDynamics::completes(self.dynamics)
     }
 
-    fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
+    fn newmark(&self) -> Implicit {
+        JointDynamics::newmark(self.dynamics)
+    }
+
+    fn linearise_stage(&self, at: At<'_, S>, alpha: [S; 2], w: &mut [S]) -> Result<(), EvalError> {
         let [_, _, w] = self.parts(w)?;
         self.dynamics.linearise_stage(At { x: &[], ..at }, alpha, w)
     }
@@ -425,7 +429,7 @@ impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for W
     fn solve_stage(
         &self,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         w: &mut [S],
         z: &mut [S],
         v: &mut [S],

@@ -23,7 +23,7 @@ use super::items::Times;
 use super::{AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
-use crate::integrator::{Fixed, Nodes, RungeKutta, Span, Trapezoidal};
+use crate::integrator::{Fixed, Implicit, Nodes, RungeKutta, Span, Trapezoidal};
 use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
@@ -91,6 +91,10 @@ impl AdjointIntegrator for ContinuousAdjoint {
         refuse_first_order_states(system)?;
         if !system.completes() {
             let what = "the continuous adjoint in joint form is that of independent coordinates";
+            return Err(StepError::NotDifferentiable { what });
+        }
+        if system.newmark() != Implicit::TRAPEZOIDAL {
+            let what = "the continuous adjoint in joint form is that of the trapezoidal rule";
             return Err(StepError::NotDifferentiable { what });
         }
         let nodes = Nodes::new(span, self.0.h)?;
@@ -165,9 +169,9 @@ where
             let Self { field, u, values, factors, column, now, .. } = self;
             let at = At::of_state(&dims, t, y, u)?;
             let (matrix, w) = (&mut field.tangent.matrix, &mut *field.w);
-            matrix.factor(field.system, &dims, at, alpha, Linear { values, factors, column, w })?;
+            matrix.factor(field.system, &dims, at, [alpha; 2], Linear { values, factors, column, w })?;
             let linear = Linear { values, factors, column, w };
-            matrix.solve_transposed(field.system, &dims, at, alpha, linear, columns, z, v, now)
+            matrix.solve_transposed(field.system, &dims, at, [alpha; 2], linear, columns, z, v, now)
         });
         self.stage_bars = added;
         self.exchange(&mut slopes);

@@ -20,7 +20,8 @@
 //! (1 − hγ f_y)ᵀ B̄_i = Ȳ_i        ρ̄ = ρ̄ + f_ρᵀ (k̄_i + hγ B̄_i)        k̄_i = h b_i ȳ + h Σ_j>i a_ji B̄_j        ȳ_before = ȳ + Σ B̄_i
 //! ```
 //!
-//! with f_y at the converged stage. Where stages are completed, f is that of the completed one. Steps of controlled size are those of the run, taken as they are.
+//! with f_y at the converged stage. Where rates are weighted (`integrator::weighted`), k̄_i is that of the weighted one, and what a method carries stands
+//! after the state. Where stages are completed, f is that of the completed one. Steps of controlled size are those of the run, taken as they are.
 
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
@@ -35,9 +36,9 @@ use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, normalised};
 use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{
-    Adaptive, AdaptiveRun, Controlled, ExplicitRun, Fixed, FixedStep, Hooks, Iteration, Limits, Next, Nodes,
-    Rates, RungeKutta, Span, Statistics, StepStatistics, Tableau, Taken, check_finite, check_state, drive,
-    rates_of_stage, renormalise, solve_stage,
+    Adaptive, AdaptiveRun, Controlled, ExplicitRun, Fixed, FixedStep, Hooks, Implicit, Iteration, Limits,
+    Next, Nodes, Rates, RungeKutta, Span, Statistics, StepStatistics, StepWeights, Tableau, Taken, Three,
+    alphas, check_finite, check_state, close_weighted, drive, rates_of_stage, renormalise, solve_stage,
 };
 use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
@@ -133,7 +134,7 @@ impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
         span: &Span<S>,
         memory: usize,
     ) -> Result<Option<Schedule>, StepError> {
-        let (steps, n) = (Nodes::new(span, self.0.h)?.steps, dims.state() + dims.n_choice);
+        let (steps, n) = (Nodes::new(span, self.0.h)?.steps, dims.stepped() + dims.n_choice);
         Schedule::new(steps, n, n, memory).map(Some)
     }
 
@@ -340,6 +341,9 @@ pub(crate) struct Plain<'a, D: JointDynamics, I> {
     pub(super) tangent: StageTangent<'a, D::S>,
     /// A completed stage.
     pub(super) stage: &'a mut [D::S],
+    /// The second rate of coordinates.
+    pub(super) second: &'a mut [D::S],
+    pub(super) weights: Option<StepWeights<D::S>>,
     pub(super) w: &'a mut [D::S],
     pub(super) evaluations: usize,
 }
@@ -348,7 +352,7 @@ pub(crate) struct Plain<'a, D: JointDynamics, I> {
 pub(crate) fn plain_len<D: JointDynamics>(system: &D, columns: usize) -> usize {
     let dims = &system.dims();
     let stage = if system.solves_stages() { StageTangent::<D::S>::len(dims, columns) } else { 0 };
-    dims.state() + 3 * dims.nu + dims.joint_rows() + stage + dims.workspace
+    dims.state() + dims.nq + 3 * dims.nu + dims.joint_rows() + stage + dims.workspace
 }
 
 impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
@@ -371,6 +375,8 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
                 false => StageTangent::none(),
             },
             stage: pieces.next(if system.completes() { dims.state() } else { 0 })?,
+            second: pieces.next(if system.completes() { dims.nq } else { 0 })?,
+            weights: None,
             w: pieces.next(dims.workspace)?,
             evaluations: 0,
         })
@@ -385,6 +391,15 @@ where
 
     fn begin_step(&mut self, t0: D::S, t1: D::S) {
         self.inputs.begin_step(t0, t1);
+        self.weights = None;
+    }
+
+    fn newmark(&self) -> Implicit {
+        self.system.newmark()
+    }
+
+    fn weigh_step(&mut self, h: D::S) {
+        self.weights = self.system.newmark().weights(h);
     }
 
     fn prepare_step(&mut self, t: D::S, y: &[D::S]) -> Result<(), EvalError> {
@@ -398,8 +413,8 @@ where
 
     fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
-        let (y, _) = cut("y", y, self.dims.state())?;
-        let mut y = y;
+        let (mut y, rest) = cut("y", y, self.dims.state())?;
+        let excess = rest.get(rest.len().saturating_sub(self.dims.n_excess)..).unwrap_or_default();
         if self.system.completes() {
             copy(self.stage, y);
             let (z, v) = cut_mut("y", self.stage, self.dims.nq)?;
@@ -407,7 +422,9 @@ where
             y = self.stage;
         }
         let at = At::of_state(&self.dims, t, y, u)?;
-        let (rate, integrands) = cut_mut("yd", yd, self.dims.state())?;
+        let end = yd.len().saturating_sub(self.dims.n_excess);
+        let (rates, excess_rate) = cut_mut("yd", yd, end)?;
+        let (rate, integrands) = cut_mut("yd", rates, self.dims.state())?;
         let (zd, vd) = cut_mut("yd", rate, self.dims.nq)?;
         self.evaluations += 1;
         self.system.accelerate(at, self.w, zd, vd, self.lambda)?;
@@ -419,6 +436,13 @@ where
             copy(integrands, ObjectiveValues::of(&self.dims, places, self.integrands)?.values);
             if let Some(index) = integrands.iter().position(|g| !g.is_finite()) {
                 return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
+            }
+        }
+        if let Some(weights) = &self.weights {
+            let rate = Three { z: zd, v: vd, c: excess_rate };
+            match c == 0.0 {
+                true => weights.first(self.system, [at.z, at.v, excess], rate, self.second)?,
+                false => weights.last(rate),
             }
         }
         check_finite(&self.dims, rate)
@@ -435,7 +459,7 @@ where
         let u = self.inputs.during_step(t, D::S::from_f64(c));
         let y = if self.system.completes() { &*self.stage } else { y };
         let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
-        self.tangent.linearise(self.system, &self.dims, at, alpha, self.w)
+        self.tangent.linearise(self.system, &self.dims, at, alphas(&self.weights, alpha), self.w)
     }
 
     fn solve(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S, r: &mut [D::S]) -> Result<(), EvalError> {
@@ -444,7 +468,7 @@ where
         let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
         let (z, rest) = cut_mut("r", r, self.dims.nq)?;
         let (v, _) = cut_mut("r", rest, self.dims.nv)?;
-        self.tangent.solve(self.system, &self.dims, at, alpha, self.w, z, v)
+        self.tangent.solve(self.system, &self.dims, at, alphas(&self.weights, alpha), self.w, z, v)
     }
 
     fn close_stage(
@@ -460,7 +484,7 @@ where
             self.rate(t, c, y, k)?;
         }
         rates_of_stage(&self.dims, alpha, base, y, k);
-        Ok(())
+        close_weighted(&self.dims, &self.weights, k)
     }
 
     fn size(&self, y: &[D::S]) -> f64 {
@@ -523,7 +547,7 @@ where
 /// Length of the scratch of a [`Way`].
 pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(system: &D, columns: usize) -> usize {
     let dims = &system.dims();
-    let (n, stages) = (dims.state(), T::TABLEAU.b.len());
+    let (n, stages) = (dims.stepped(), T::TABLEAU.b.len());
     let lists = dims.sensitivity.joint
         + dims.sensitivity.joint_factors
         + dims.sensitivity.joint_integrands
@@ -549,7 +573,7 @@ pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(system: &D, columns: usiz
 
 /// What a [`Way`] past events needs besides, for this many columns.
 pub(crate) fn around_len<T: RungeKutta>(dims: &Dims, columns: usize, latches: usize) -> usize {
-    let (n, stages) = (dims.state(), T::TABLEAU.b.len());
+    let (n, stages) = (dims.stepped(), T::TABLEAU.b.len());
     Around::<f64>::len(dims, n, columns) + 2 * latches + (2 + stages) * n + joint_objective_rows(dims)
 }
 
@@ -636,9 +660,12 @@ where
         observe: O,
     ) -> Result<Self, StepError> {
         let dims = system.dims();
-        let (n, rows, stages) = (dims.state(), dims.joint_rows(), T::TABLEAU.b.len());
+        let (n, rows, stages) = (dims.stepped(), dims.joint_rows(), T::TABLEAU.b.len());
         let kept = n + dims.n_choice + around.as_ref().map_or(0, |around| around.actions.latches());
-        product.check(&dims, n)?;
+        product.check(&dims, dims.state())?;
+        if T::IS_WEIGHTED {
+            system.newmark().check()?;
+        }
         let VectorJacobian { columns, objective_weights, end_weights, objectives, start, rho } = product;
         if columns == 0 {
             let what = "a product has at least one column";
@@ -707,9 +734,10 @@ where
         let schedule = Schedule::new(self.times.steps(), n, n, memory.len())?;
         self.check_start(y)?;
         let (moving, end) = (core::mem::take(&mut self.moving), core::mem::take(&mut self.end));
+        moving.fill(D::S::ZERO);
         copy(moving, y);
         let (_, kept) =
-            cut_mut("state", moving, self.dims.state()).map_err(|error| error.in_step(t.real(), 0.0))?;
+            cut_mut("state", moving, self.dims.stepped()).map_err(|error| error.in_step(t.real(), 0.0))?;
         self.save(kept).map_err(|error| error.in_step(t.real(), 0.0))?;
         if self.times.steps() == 0 {
             copy(end, moving);
@@ -767,7 +795,7 @@ where
         let (t, mut statistics) = (self.times.time(0), self.statistics);
         statistics.stopped = swept.stopped;
         if !swept.stopped {
-            if let Some(kept) = end.get(self.dims.state()..) {
+            if let Some(kept) = end.get(self.dims.stepped()..) {
                 self.load(kept).map_err(|error| error.in_step(t.real(), 0.0))?;
             }
             copy(y, end);
@@ -829,11 +857,11 @@ where
         q: D::S,
         what: What,
     ) -> Result<(), EvalError> {
-        let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
+        let (dims, columns, n) = (self.dims, self.columns, self.dims.stepped());
         let Self { field, u, changes, values, factors, lists, .. } = self;
         let Plain { system, w, .. } = field;
         let (system, model) = (*system, system.model());
-        let at = At::of_state(&dims, t, y, u)?;
+        let at = At::of_state(&dims, t, cut("y", y, dims.state())?.0, u)?;
         // vd and λ at this instant.
         let rows = dims.joint_rows();
         let (vd, lambda): (&[D::S], &[D::S]) = match known {
@@ -887,7 +915,7 @@ where
         model.joint_linearise(at, vd, lambda, system.stabilisation(), w, values, factors)?;
         let (moved, solution) = cut_mut("changes", changes, 2 * dims.nv * columns)?;
         let (_, vd_bar) = cut("rate", self.rate_bar, dims.nq * columns)?;
-        add_scaled(solution, D::S::ONE, vd_bar);
+        add_scaled(solution, D::S::ONE, cut("rate", vd_bar, dims.nv * columns)?.0);
         model.joint_solve_many(factors, columns, w, self.column, solution)?;
         let places = model.joint_places();
         let (theta, v) = cut_mut("changes", moved, dims.nv * columns)?;
@@ -909,11 +937,14 @@ where
 
     /// Makes the stages of a step, and what ends it, again; keeps the corrections and says how many there were.
     pub(super) fn stages(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<usize, EvalError> {
-        let (dims, n) = (self.dims, self.dims.state());
+        let (dims, n) = (self.dims, self.dims.stepped());
         let Tableau { a, b, c, gamma } = T::TABLEAU;
         let Self { field, states, rates, multipliers, raw, corrections, memory, .. } = self;
         field.prepare_step(t, y)?;
         field.begin_step(t, t + h);
+        if T::IS_WEIGHTED {
+            field.weigh_step(h);
+        }
         // The rates of stages are kept; what an iteration needs besides has its place in the memory of a step.
         let mut pieces = Pieces::of(memory, T::memory_len(n));
         let short = |_| EvalError::Length { what: "memory", expected: T::memory_len(n), found: 0 };
@@ -943,6 +974,7 @@ where
                 if field.system.completes() {
                     let u = field.inputs.during_step(time, D::S::from_f64(c));
                     let (z, v) = cut_mut("states", state, dims.nq)?;
+                    let (v, _) = cut_mut("states", v, dims.nv)?;
                     field.system.complete(time, u, field.w, z, v)?;
                 }
             }
@@ -972,6 +1004,7 @@ where
         if field.system.completes() {
             let u = field.inputs.during_step(t + h, D::S::ONE);
             let (z, v) = cut_mut("raw", end, dims.nq)?;
+            let (v, _) = cut_mut("raw", v, dims.nv)?;
             field.system.complete(t + h, u, field.w, z, v)?;
         }
         Ok(count)
@@ -979,7 +1012,7 @@ where
 
     /// ȳ before a step from ȳ after it.
     fn transpose(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<(), EvalError> {
-        let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
+        let (dims, columns, n) = (self.dims, self.columns, self.dims.stepped());
         let count = self.stages(t, h, y)?;
         if let Some(around) = &mut self.around {
             around.size.fill(D::S::ZERO);
@@ -1002,9 +1035,10 @@ where
                 }
             }
             if let Some(around) = &mut self.around {
-                // s_h: as if k_i had the part (h'/h) k_i
+                // s_h: as if k_i had the part (h'/h) k_i; what a method carries has none
                 let (_, rate) = cut("rates", self.rates, i * n)?;
-                for (weights, &rate) in self.rate_bar.chunks_exact(columns.max(1)).zip(rate.iter().take(n)) {
+                let rate = rate.iter().take(dims.state());
+                for (weights, &rate) in self.rate_bar.chunks_exact(columns.max(1)).zip(rate) {
                     add_scaled(around.size, rate / h, weights);
                 }
             }
@@ -1016,15 +1050,16 @@ where
             let weighed = cut("states", states, i * n).and_then(|(_, state)| {
                 let (state, _) = cut("states", state, n)?;
                 let implicit = gamma != 0.0 && i > 0;
-                let known = if implicit { None } else { Some(i) };
+                let known = if implicit || self.field.weights.is_some() { None } else { Some(i) };
+                self.transpose_weights(i, t, h, state)?;
                 self.weigh(t, state, known, weight, D::S::from_f64(weight) * h, What::Integrand)?;
                 let (_, bar) = cut_mut("stages", self.stage_bars, i * each)?;
                 let (bar, _) = cut_mut("stages", bar, each)?;
-                bar.fill(D::S::ZERO);
-                let (z, v) = cut_mut("stages", bar, dims.nq * columns)?;
+                let (z, v) = cut_mut("stages", &mut *bar, dims.nq * columns)?;
+                let (v, _) = cut_mut("stages", v, dims.nv * columns)?;
                 pull_back(self.field.system, &dims, columns, state, self.rate_bar, self.changes, z, v)?;
                 if self.field.system.completes() {
-                    let at = At::of_state(&dims, t, state, self.u)?;
+                    let at = At::of_state(&dims, t, cut("state", state, dims.state())?.0, self.u)?;
                     let Plain { system, w, .. } = &mut self.field;
                     self.completion.transpose(*system, &dims, columns, at, z, v, self.now, w)?;
                 }
@@ -1033,15 +1068,16 @@ where
                 }
                 // (1 − hγ f_y)ᵀ B̄_i = Ȳ_i
                 let Self { field, u, values, factors, column, now, .. } = self;
-                let Plain { system, tangent, w, .. } = field;
-                let at = At::of_state(&dims, t, state, u)?;
-                let matrix = &mut tangent.matrix;
+                let Plain { system, tangent, w, weights, .. } = field;
+                let at = At::of_state(&dims, t, cut("state", state, dims.state())?.0, u)?;
+                let (matrix, alpha) = (&mut tangent.matrix, alphas(weights, alpha));
                 matrix.factor(*system, &dims, at, alpha, Linear { values, factors, column, w })?;
                 let linear = Linear { values, factors, column, w };
                 matrix.solve_transposed(*system, &dims, at, alpha, linear, columns, z, v, now)?;
                 if let Some(around) = &mut self.around {
                     let (_, rate) = cut("rates", self.rates, i * n)?;
-                    for (weights, &rate) in bar.chunks_exact(columns.max(1)).zip(rate.iter().take(n)) {
+                    let rate = rate.iter().take(dims.state());
+                    for (weights, &rate) in bar.chunks_exact(columns.max(1)).zip(rate) {
                         add_scaled(around.size, D::S::from_f64(gamma) * rate, weights);
                     }
                 }
@@ -1057,6 +1093,41 @@ where
         Ok(())
     }
 
+    /// From the weights of a weighted rate to those of the rate, in their place; what they are of the stage itself begins its own weights.
+    fn transpose_weights(&mut self, i: usize, t: D::S, h: D::S, state: &[D::S]) -> Result<(), EvalError> {
+        let (dims, columns, each) = (self.dims, self.columns, self.dims.stepped() * self.columns);
+        let (_, bar) = cut_mut("stages", self.stage_bars, i * each)?;
+        let (bar, _) = cut_mut("stages", bar, each)?;
+        bar.fill(D::S::ZERO);
+        let Some(weights) = self.field.weights else { return Ok(()) };
+        let (z_bar, rest) = cut_mut("stages", bar, dims.nq * columns)?;
+        let (v_bar, rest) = cut_mut("stages", rest, dims.nv * columns)?;
+        let (_, c_bar) = cut_mut("stages", rest, dims.nx * columns)?;
+        let (z, rest) = cut_mut("rate", self.rate_bar, dims.nq * columns)?;
+        let (v, rest) = cut_mut("rate", rest, dims.nv * columns)?;
+        let (_, c) = cut_mut("rate", rest, dims.nx * columns)?;
+        if i > 0 {
+            weights.last_transposed(Three { z, v, c });
+            return Ok(());
+        }
+        let (y, excess) = cut("state", state, dims.state())?;
+        let at = At::of_state(&dims, t, y, self.u)?;
+        let Plain { system, w, lambda, second, .. } = &mut self.field;
+        let (zd, vd) = cut_mut("raw", self.raw, dims.nq)?;
+        let (vd, _) = cut_mut("raw", vd, dims.nv)?;
+        system.accelerate(at, w, zd, vd, lambda)?;
+        weights.first_left(*system, columns, [at.z, at.v, vd, excess], z, z_bar, v_bar)?;
+        if let Some(around) = &mut self.around {
+            // (1 − 2b) h zdd has the size of the step once more.
+            weights.second(*system, [at.z, at.v, vd, excess], second)?;
+            for (weights, &second) in z.chunks_exact(columns.max(1)).zip(second.iter()) {
+                add_scaled(around.size, second / h, weights);
+            }
+        }
+        let (spare, _) = cut_mut("changes", self.changes, dims.nv * columns)?;
+        weights.first_transposed(*system, columns, at.z, Three { z, v, c }, c_bar, spare)
+    }
+
     /// h̄ takes the part `c` of what ρ̄ makes of the clock: with −c before a law of the step is weighed, and c after it.
     fn add_clock(&mut self, c: D::S) {
         if let Some(around) = &mut self.around {
@@ -1066,12 +1137,13 @@ where
 
     /// Through what ends a step, backward.
     pub(super) fn transpose_corrections(&mut self, t: D::S, count: usize) -> Result<(), EvalError> {
-        let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
+        let (dims, columns, n) = (self.dims, self.columns, self.dims.stepped());
         let Self { field, bar, now, raw, corrections, correction, completion, .. } = self;
         let (z_bar, v_bar) = cut_mut("bar", bar, dims.nq * columns)?;
+        let (v_bar, _) = cut_mut("bar", v_bar, dims.nv * columns)?;
         let u = field.inputs.during_step(t, D::S::ONE);
         if field.system.completes() {
-            let (end, _) = cut("raw", raw, n)?;
+            let (end, _) = cut("raw", raw, dims.state())?;
             let at = At::of_state(&dims, t, end, u)?;
             completion.transpose(field.system, &dims, columns, at, z_bar, v_bar, now, field.w)?;
         }
@@ -1104,6 +1176,7 @@ pub(super) fn pull_back<D: JointDynamics>(
     v_bar: &mut [D::S],
 ) -> Result<(), EvalError> {
     let (z, v) = cut("y", y, dims.nq)?;
+    let (rate_bar, _) = cut("rate", rate_bar, (dims.nq + dims.nv) * columns)?;
     let (theta, rest) = cut("changes", changes, dims.nv * columns)?;
     let (v_change, _) = cut("changes", rest, dims.nv * columns)?;
     add_scaled(v_bar, D::S::ONE, v_change);
@@ -1130,7 +1203,7 @@ where
         state: &mut [D::S],
     ) -> Result<ControlFlow<()>, StepError> {
         let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
-        let n = self.dims.state();
+        let n = self.dims.stepped();
         let fail = |error: EvalError| error.in_step(t.real(), h.real());
         let (y, kept) = cut_mut("state", state, n).map_err(fail)?;
         self.load(kept).map_err(fail)?;
@@ -1142,7 +1215,8 @@ where
                 return Ok(ControlFlow::Continue(()));
             }
             if let Item::Act(event) = item {
-                let at = At::of_state(&self.dims, t, y, self.field.inputs.at_node(t)).map_err(fail)?;
+                let (now, _) = cut("state", y, self.dims.state()).map_err(fail)?;
+                let at = At::of_state(&self.dims, t, now, self.field.inputs.at_node(t)).map_err(fail)?;
                 let d = around.actions.act(event, at)?;
                 let (z, v) = cut_mut("state", y, self.dims.nq).map_err(fail)?;
                 add_scaled(v, D::S::ONE, d);
@@ -1165,6 +1239,7 @@ where
         }
         let parts = cut("state", y, self.dims.nq);
         let (z, rates) = parts.map_err(|error| error.in_step(t.real(), h.real()))?;
+        let (rates, _) = cut("state", rates, self.dims.nv).map_err(fail)?;
         // The first way of a run with events has been seen.
         let again = again || self.around.is_some();
         Ok((self.observe)(AdjointNode::Forward { number, t: end, again, z, rates }))
@@ -1202,7 +1277,7 @@ where
     ) -> Result<ControlFlow<()>, StepError> {
         let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
         let fail = |error: EvalError| error.in_step(t.real(), h.real());
-        let (y, kept) = cut("state", record, self.dims.state()).map_err(fail)?;
+        let (y, kept) = cut("state", record, self.dims.stepped()).map_err(fail)?;
         self.load(kept).map_err(fail)?;
         if let Some(slopes) = self.slopes.take() {
             self.step_back(slopes, t, h, y).map_err(fail)?;
@@ -1243,11 +1318,12 @@ where
         let (dims, columns) = (self.dims, self.columns);
         let Some(around) = &mut self.around else { return Ok(()) };
         let u = self.field.inputs.at_node(t);
-        let at = At::of_state(&dims, t, y, u).map_err(fail)?;
+        let at = At::of_state(&dims, t, cut("state", y, dims.state()).map_err(fail)?.0, u).map_err(fail)?;
         copy(self.u, u);
         around.actions.act(event, at)?;
         let at = At { u: self.u, ..at };
         let (z_bar, v_bar) = cut_mut("bar", self.bar, dims.nq * columns).map_err(fail)?;
+        let (v_bar, _) = cut_mut("bar", v_bar, dims.nv * columns).map_err(fail)?;
         around.actions.transpose(at, columns, z_bar, v_bar, around.time, self.now, [self.rho, &mut []])
     }
 
@@ -1308,6 +1384,7 @@ where
         let dims = self.dims;
         copy(self.u, self.field.inputs.during_step(t, D::S::ONE));
         let Some(around) = &mut self.around else { return Ok(0.0) };
+        let (y, _) = cut("state", y, dims.state()).map_err(fail)?;
         let at = At::of_state(&dims, t, y, self.u).map_err(fail)?;
         let (zd, rest) = cut_mut("raw", self.raw, dims.nq).map_err(fail)?;
         let (vd, _) = cut_mut("raw", rest, dims.nv).map_err(fail)?;

@@ -137,13 +137,13 @@ where
 {
     let (dims, model, columns) = (system.dims(), system.events(), product.columns);
     // A state, the choice of independent coordinates, and what events have changed.
-    let kept = dims.state() + dims.n_choice + dims.nu;
+    let kept = dims.stepped() + dims.n_choice + dims.nu;
     let (list, memory) = behind_list(memory, Log::<D::S>::len(items), items, kept, kept)?;
-    let mut pieces = Pieces::of(scratch, scratch_len::<T, D>(system, columns, dims.state()));
+    let mut pieces = Pieces::of(scratch, scratch_len::<T, D>(system, columns, dims.stepped()));
     load_choice(system, pieces.next(dims.n_choice)?);
     let mut inputs = Latched::new(inputs, model.event_table().inputs, start, pieces.next(dims.nu)?);
     let mut acts = Acts::new(model, inputs.values, columns, &mut pieces)?;
-    let around = Around::new(&mut acts, &dims, dims.state(), columns, &mut pieces)?;
+    let around = Around::new(&mut acts, &dims, dims.stepped(), columns, &mut pieces)?;
     let times = Logged { start, list };
     let way =
         Way::<T, _, _, _, _>::new(system, &mut inputs, times, product, Some(around), &mut pieces, observe)?;
@@ -172,7 +172,7 @@ impl<T: FixedStep> AdjointEventIntegrator for Adjoint<Fixed<T>> {
         D: JointDynamics + WithEvents,
         <D as WithEvents>::Model: EventDerivatives,
     {
-        scratch_len::<T, D>(system, columns, system.dims().state())
+        scratch_len::<T, D>(system, columns, system.dims().stepped())
     }
 
     fn run_with_events<D, I, O>(
@@ -203,16 +203,17 @@ impl<T: FixedStep> AdjointEventIntegrator for Adjoint<Fixed<T>> {
             let mut pieces = Pieces::of(&mut *scratch, self.event_scratch_len(system, product.columns));
             // Both ways begin with the same choice.
             save_choice(system, pieces.next(dims.n_choice)?);
-            let moving = pieces.next(dims.state())?;
+            let moving = pieces.next(dims.stepped())?;
+            moving.fill(D::S::ZERO);
             copy(moving, y);
             let mut latched = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
             let driver = ExplicitDriver::new(system, latched.values, &mut pieces)?;
             let driver = Noting { driver, log: &log, restarts: false };
             let steps = Steps { log: &log, eyes: &eyes, stopped: false };
             let (own, event) = (Cell::new(true), |occurrence: Occurrence<'_, D::S>| told(&eyes, &occurrence));
-            let mut hooks = Located::new(table, driver, steps, event, &own, dims.state(), &mut pieces)?;
+            let mut hooks = Located::new(table, driver, steps, event, &own, dims.stepped(), &mut pieces)?;
             let mut field = Plain::new(system, &mut latched, product.columns, &mut pieces)?;
-            let mut run = FixedRun::<T, _>::new(&mut field, dims.state(), &mut pieces, moving)?;
+            let mut run = FixedRun::<T, _>::new(&mut field, dims.stepped(), &mut pieces, moving)?;
             drive(&mut run, &mut nodes, &mut hooks)?
         };
         let items = log.into_inner().items();

@@ -11,8 +11,9 @@ use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::integrator::{
     Adaptive, AdaptiveRun, Controlled, ExplicitRun, Field, Fixed, FixedRun, FixedStep, Integrator, Limits,
-    Nodes, Observe, ObserveDense, Rates, Span, Statistics, check_state, drive,
+    Nodes, Observe, ObserveDense, Rates, Span, Statistics, carried_len, check_state, drive, moving,
 };
+use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics};
@@ -22,7 +23,7 @@ pub trait EventIntegrator: Integrator {
     /// Length of the scratch that a run with events needs, at least.
     fn event_scratch_len<M: WithEvents>(&self, system: &M) -> usize {
         let dims = system.dims();
-        self.scratch_len(&dims) + memory_len(system, dims.state() + 2)
+        self.scratch_len(&dims) + memory_len(system, dims.stepped() + 2)
     }
 
     /// Integrates `y` from start to end of the span, or to an event that stops the run. The observer sees what that of
@@ -239,10 +240,14 @@ impl<T: FixedStep> EventIntegrator for Fixed<T> {
         let node =
             |t, y: &[M::S], u: &[M::S]| Ok(look(&eyes, Sight::Node(state_at(&dims, t, y, u)?, own.get())));
         let event = |occurrence: Occurrence<'_, M::S>| look(&eyes, Sight::Event(occurrence));
-        let mut hooks = Located::new(table, driver, Observe(node), event, &own, dims.state(), &mut pieces)?;
+        let mut hooks = Located::new(table, driver, Observe(node), event, &own, dims.stepped(), &mut pieces)?;
         let mut field = Field::new(system, &mut inputs, &mut pieces)?;
-        let mut run = FixedRun::<T, _>::new(&mut field, dims.state(), &mut pieces, y)?;
-        drive(&mut run, &mut nodes, &mut hooks)
+        let carried = pieces.next(carried_len(&dims))?;
+        let moving = moving(&dims, &mut *y, &mut *carried);
+        let mut run = FixedRun::<T, _>::new(&mut field, dims.stepped(), &mut pieces, moving)?;
+        let outcome = drive(&mut run, &mut nodes, &mut hooks);
+        copy(y, carried);
+        outcome
     }
 }
 

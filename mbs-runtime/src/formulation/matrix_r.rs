@@ -32,6 +32,7 @@ use crate::constrained::{ConstrainedDynamics, ConstraintRows};
 use crate::error::{EvalError, IndependentFailure};
 use crate::euler_parameters::{angular, blocks, parameters, read, velocity_columns, write};
 use crate::inputs::Hold;
+use crate::integrator::Implicit;
 use crate::linear::{all_finite, lu};
 use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
@@ -42,6 +43,7 @@ use crate::system::{At, Dims, ForwardDynamics, Quantity, System, Units};
 pub struct MatrixR<'a, M: System> {
     pub(crate) index1: Index1<'a, M>,
     choice: &'a [Cell<M::S>],
+    pub(crate) newmark: Implicit,
 }
 
 /// A choice is kept while no following velocity is larger than this many times an independent one, in natural scales, or than this many times what it
@@ -59,7 +61,13 @@ const AT_ROUNDING: f64 = 16.0;
 impl<'a, M: ConstrainedDynamics> MatrixR<'a, M> {
     /// `choice`: [`MatrixR::choice_len`] numbers, zero before the first step of a run, and a part of its state from then on.
     pub fn new(system: &'a M, choice: &'a mut [M::S]) -> Self {
-        Self { index1: Index1::new(system), choice: Cell::from_mut(choice).as_slice_of_cells() }
+        let choice = Cell::from_mut(choice).as_slice_of_cells();
+        Self { index1: Index1::new(system), choice, newmark: Implicit::TRAPEZOIDAL }
+    }
+
+    /// The same, stepped by these formulas where [`Trapezoidal`](crate::Trapezoidal) steps it; other methods have their own.
+    pub fn by(self, newmark: Implicit) -> Self {
+        Self { newmark, ..self }
     }
 
     /// How many numbers a choice has; a constant for generated models.
@@ -96,6 +104,12 @@ pub(crate) const fn kept_len(dims: &Dims) -> usize {
     Choice::<f64>::kept_len(dims)
 }
 
+/// Sizes of a system in independent coordinates, by a method that carries algorithmic accelerations or not.
+pub(crate) const fn in_independent(dims: &Dims, carries: bool) -> Dims {
+    let n_excess = if carries { dims.nv } else { 0 };
+    Dims { workspace: dims.workspace + own_len(dims), n_choice: kept_len(dims), n_excess, ..*dims }
+}
+
 /// Scratch beside that of the model: multipliers, rows, their Jacobian, a matrix with its pivots and right-hand side, and what a choice takes.
 pub(crate) const fn own_len(dims: &Dims) -> usize {
     let (rows, nv) = (dims.joint_rows(), dims.nv);
@@ -109,7 +123,7 @@ impl<M: System> System for MatrixR<'_, M> {
     #[inline(always)]
     fn dims(&self) -> Dims {
         let dims = self.index1.system.dims();
-        Dims { workspace: dims.workspace + own_len(&dims), n_choice: kept_len(&dims), ..dims }
+        in_independent(&dims, self.newmark.carries())
     }
     #[inline(always)]
     fn euler_parameters(&self) -> &[usize] {
@@ -133,6 +147,11 @@ impl<M: ConstrainedDynamics + ConstraintRows> ForwardDynamics for MatrixR<'_, M>
     #[inline(always)]
     fn completes(&self) -> bool {
         true
+    }
+
+    #[inline(always)]
+    fn newmark(&self) -> Implicit {
+        self.newmark
     }
 
     #[inline(always)]

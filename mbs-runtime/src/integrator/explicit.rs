@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use super::drive::{Hooks, Next, Stepper, Taken};
 use super::field::Rates;
 use crate::error::{EvalError, StepError};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
 
@@ -23,6 +23,9 @@ pub(crate) struct Tableau {
 pub(crate) trait RungeKutta {
     /// Its numbers, for those who go over a step backward.
     const TABLEAU: Tableau;
+
+    /// Whether its rates are weighted by the formulas that the system names, see `weighted`.
+    const IS_WEIGHTED: bool = false;
 
     /// Its memory.
     type Stages<'a, S: Scalar>;
@@ -83,7 +86,8 @@ pub(super) fn of_state<S: Scalar>(
     mut observe: impl FnMut(At<'_, S>) -> ControlFlow<()>,
 ) -> impl FnMut(S, &[S], &[S]) -> Result<ControlFlow<()>, StepError> {
     move |t, y, u| {
-        let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), 0.0))?;
-        Ok(observe(at))
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let (y, _) = cut("y", y, dims.state()).map_err(fail)?;
+        Ok(observe(At::of_state(&dims, t, y, u).map_err(fail)?))
     }
 }

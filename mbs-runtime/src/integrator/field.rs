@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
-use super::renormalise;
+use super::{Implicit, StepWeights, Three, renormalise};
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs, Stop};
 use crate::linear::all_finite;
-use crate::pieces::{Pieces, cut_mut};
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Quantity};
 
@@ -17,6 +17,12 @@ pub(crate) trait Rates {
 
     /// Samples what is held over the step from `t0` to `t1`.
     fn begin_step(&mut self, t0: Self::S, t1: Self::S);
+
+    /// The formulas of the system.
+    fn newmark(&self) -> Implicit;
+
+    /// Weighs the rates of the step that begins by these, see `weighted`.
+    fn weigh_step(&mut self, h: Self::S);
 
     /// Looks at the state from which a step is made, before its first stage.
     fn prepare_step(&mut self, t: Self::S, y: &[Self::S]) -> Result<(), EvalError>;
@@ -87,12 +93,17 @@ pub(crate) trait Rates {
 
 /// Scratch of a [`Field`].
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
-    3 * dims.nu + dims.workspace + stage_len(dims)
+    3 * dims.nu + dims.workspace + stage_len(dims) + second_len(dims)
 }
 
 /// Length of a completed stage, of dynamics that complete.
 const fn stage_len(dims: &Dims) -> usize {
     if dims.n_choice > 0 { dims.state() } else { 0 }
+}
+
+/// Length of the second rate of coordinates, of dynamics whose rates may be weighted.
+const fn second_len(dims: &Dims) -> usize {
+    if dims.n_choice > 0 { dims.nq } else { 0 }
 }
 
 /// f(t, y).
@@ -102,6 +113,8 @@ pub(crate) struct Field<'a, M: ForwardDynamics, I> {
     pub(super) inputs: Held<'a, M::S, I>,
     /// The stage whose rate was evaluated last, completed.
     stage: &'a mut [M::S],
+    second: &'a mut [M::S],
+    weights: Option<StepWeights<M::S>>,
     w: &'a mut [M::S],
     evaluations: usize,
 }
@@ -117,8 +130,9 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
         let dims = system.dims();
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let inputs = Held::new(inputs, system.holds(), held);
-        let stage = pieces.next(stage_len(&dims))?;
-        Ok(Self { system, dims, inputs, stage, w: pieces.next(dims.workspace)?, evaluations: 0 })
+        let (stage, second) = (pieces.next(stage_len(&dims))?, pieces.next(second_len(&dims))?);
+        let w = pieces.next(dims.workspace)?;
+        Ok(Self { system, dims, inputs, stage, second, weights: None, w, evaluations: 0 })
     }
 }
 
@@ -128,6 +142,17 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     #[inline(always)]
     fn begin_step(&mut self, t0: M::S, t1: M::S) {
         self.inputs.begin_step(t0, t1);
+        self.weights = None;
+    }
+
+    #[inline(always)]
+    fn newmark(&self) -> Implicit {
+        self.system.newmark()
+    }
+
+    #[inline(always)]
+    fn weigh_step(&mut self, h: M::S) {
+        self.weights = self.system.newmark().weights(h);
     }
 
     #[inline(always)]
@@ -135,6 +160,7 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
         if !self.system.completes() {
             return Ok(());
         }
+        let (y, _) = cut("y", y, self.dims.state())?;
         let at = At::of_state(&self.dims, t, y, self.inputs.at_node(t))?;
         self.system.prepare_step(at, self.w)
     }
@@ -142,7 +168,7 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     #[inline(always)]
     fn rate(&mut self, t: M::S, c: f64, y: &[M::S], yd: &mut [M::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
-        let mut y = y;
+        let (mut y, excess) = cut("y", y, self.dims.state())?;
         if self.system.completes() {
             super::copy(self.stage, y);
             complete(self.system, &self.dims, t, u, self.w, self.stage)?;
@@ -151,16 +177,25 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
         let at = At::of_state(&self.dims, t, y, u)?;
         let wrong = EvalError::Length { what: "yd", expected: self.dims.state(), found: yd.len() };
         let (zd, rest) = yd.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
-        let (vd, xd) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
+        let (vd, rest) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
+        let (xd, excess_rate) = rest.split_at_mut_checked(self.dims.nx).ok_or(wrong)?;
         self.evaluations += 1;
         self.system.forward_dynamics(at, self.w, zd, vd, xd)?;
+        if let Some(weights) = &self.weights {
+            let rate = Three { z: zd, v: vd, c: excess_rate };
+            match c == 0.0 {
+                true => weights.first(self.system, [at.z, at.v, excess], rate, self.second)?,
+                false => weights.last(rate),
+            }
+        }
         check_finite(&self.dims, yd)
     }
 
     #[inline(always)]
     fn linearise(&mut self, t: M::S, c: f64, y: &[M::S], alpha: M::S) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
-        let y = if self.system.completes() { &*self.stage } else { y };
+        let y = if self.system.completes() { &*self.stage } else { cut("y", y, self.dims.state())?.0 };
+        let alpha = alphas(&self.weights, alpha);
         self.system.linearise_stage(At::of_state(&self.dims, t, y, u)?, alpha, self.w)
     }
 
@@ -169,7 +204,8 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
         let (z, rest) = cut_mut("r", r, self.dims.nq)?;
         let (v, _) = cut_mut("r", rest, self.dims.nv)?;
-        let y = if self.system.completes() { &*self.stage } else { y };
+        let y = if self.system.completes() { &*self.stage } else { cut("y", y, self.dims.state())?.0 };
+        let alpha = alphas(&self.weights, alpha);
         self.system.solve_stage(At::of_state(&self.dims, t, y, u)?, alpha, self.w, z, v)
     }
 
@@ -187,7 +223,7 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
             self.rate(t, c, y, k)?;
         }
         rates_of_stage(&self.dims, alpha, base, y, k);
-        Ok(())
+        close_weighted(&self.dims, &self.weights, k)
     }
 
     #[inline(always)]
@@ -203,7 +239,8 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
             let u = self.inputs.during_step(t, M::S::ONE);
             let wrong = EvalError::Length { what: "y", expected: self.dims.state(), found: y.len() };
             let (z, rest) = y.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
-            let (v, x) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
+            let (v, rest) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
+            let (x, _) = rest.split_at_mut_checked(self.dims.nx).ok_or(wrong)?;
             self.system.correct_step(t, u, self.w, z, v, x)?;
         }
         if self.system.completes() {
@@ -262,6 +299,28 @@ pub(crate) fn rates_of_stage<S: Scalar>(dims: &Dims, alpha: S, base: &[S], y: &[
     for ((k, &y), &base) in k.iter_mut().zip(y).zip(base).take(dims.nq + dims.nv) {
         *k = (y - base) / alpha;
     }
+}
+
+/// α of coordinates and of velocities.
+#[inline(always)]
+pub(crate) fn alphas<S: Scalar>(weights: &Option<StepWeights<S>>, alpha: S) -> [S; 2] {
+    weights.map_or([alpha; 2], |weights| weights.alphas(alpha))
+}
+
+/// What the rate of a stage that was solved makes of what a method carries.
+#[inline(always)]
+pub(crate) fn close_weighted<S: Scalar>(
+    dims: &Dims,
+    weights: &Option<StepWeights<S>>,
+    k: &mut [S],
+) -> Result<(), EvalError> {
+    if let Some(weights) = weights {
+        let start = k.len().saturating_sub(dims.n_excess);
+        let (rate, excess) = cut_mut("k", k, start)?;
+        let (_, l_v) = cut("k", rate, dims.nq)?;
+        weights.close(1, cut("k", l_v, dims.nv)?.0, None, excess);
+    }
+    Ok(())
 }
 
 /// Completes the z and v of a state.

@@ -10,7 +10,7 @@ use core::ops::ControlFlow;
 use super::drive::{Plan, Planned, Stepper, Taken, drive};
 use super::explicit::{ExplicitRun, Observe, RungeKutta, of_state};
 use super::field::{self, Field, Rates, check_state};
-use super::{Integrator, Output, Span, Statistics, StepStatistics, copy_all, positive};
+use super::{Integrator, Output, Span, Statistics, StepStatistics, copy, copy_all, positive};
 use crate::error::StepError;
 use crate::inputs::Inputs;
 use crate::pieces::Pieces;
@@ -26,10 +26,10 @@ pub trait FixedStep: RungeKutta {
     /// Length of the scratch that [`FixedStep::step`] needs, at least.
     #[inline(always)]
     fn scratch_len(&self, dims: &Dims) -> usize {
-        Self::memory_len(dims.state()) + field::scratch_len(dims)
+        Self::memory_len(dims.stepped()) + carried_len(dims) + field::scratch_len(dims)
     }
 
-    /// Takes `t` and the state `y` one step further by `h`, which may be negative. The scratch carries nothing from one
+    /// Takes `t` and the state `y`, [`Dims::stepped`] values, one step further by `h`, which may be negative. The scratch carries nothing from one
     /// step to the next. After an error `t` and `y` are as before.
     #[inline]
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
@@ -57,15 +57,36 @@ pub trait FixedStep: RungeKutta {
         scratch: &mut [M::S],
     ) -> Result<usize, StepError> {
         let dims = system.dims();
-        check_state(&dims, y)?;
+        let (expected, found) = (dims.stepped(), y.len());
+        if expected != found {
+            return Err(StepError::Length { what: "y", expected, found });
+        }
         let mut pieces = Pieces::of(scratch, self.scratch_len(&dims));
-        let stages = Self::stages(dims.state(), &mut pieces)?;
+        let stages = Self::stages(dims.stepped(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
+        if Self::IS_WEIGHTED {
+            field.newmark().check()?;
+        }
         let stepped = field.prepare_step(*t, y).and_then(|()| Self::advance(&mut field, stages, *t, y, h));
         stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
         *t += h;
         Ok(field.evaluations())
     }
+}
+
+/// Length of what a run moves in place of y, where a method carries more.
+pub(crate) const fn carried_len(dims: &Dims) -> usize {
+    if dims.n_excess > 0 { dims.stepped() } else { 0 }
+}
+
+/// What a run moves: y, or a copy with what a method carries, from zero on.
+pub(crate) fn moving<'a, S: Scalar>(dims: &Dims, y: &'a mut [S], carried: &'a mut [S]) -> &'a mut [S] {
+    if dims.n_excess == 0 {
+        return y;
+    }
+    carried.fill(S::ZERO);
+    copy(carried, y);
+    carried
 }
 
 /// Steps of equal size.
@@ -210,12 +231,15 @@ pub(crate) struct FixedRun<'a, T, F: Rates> {
 impl<'a, T: RungeKutta, F: Rates> FixedRun<'a, T, F> {
     /// Takes the method's memory for a state of `n` values from `pieces`.
     #[inline(always)]
-    pub(crate) fn new(
+    pub(crate) fn new<'p: 'a>(
         field: &'a mut F,
         n: usize,
-        pieces: &mut Pieces<'a, F::S>,
+        pieces: &mut Pieces<'p, F::S>,
         y: &'a mut [F::S],
     ) -> Result<Self, StepError> {
+        if T::IS_WEIGHTED {
+            field.newmark().check()?;
+        }
         Ok(Self { method: PhantomData, field, n, memory: pieces.next(T::memory_len(n))?, y })
     }
 }
@@ -282,7 +306,11 @@ impl<T: FixedStep> Integrator for Fixed<T> {
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, self.scratch_len(&dims));
         let mut field = Field::new(system, inputs, &mut pieces)?;
-        let mut run = FixedRun::<T, _>::new(&mut field, dims.state(), &mut pieces, y)?;
-        drive(&mut run, &mut nodes, &mut Observe(of_state(dims, observe)))
+        let carried = pieces.next(carried_len(&dims))?;
+        let moving = moving(&dims, &mut *y, &mut *carried);
+        let mut run = FixedRun::<T, _>::new(&mut field, dims.stepped(), &mut pieces, moving)?;
+        let outcome = drive(&mut run, &mut nodes, &mut Observe(of_state(dims, observe)));
+        copy(y, carried);
+        outcome
     }
 }

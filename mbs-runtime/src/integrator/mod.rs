@@ -9,7 +9,7 @@
 //! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
 //! | [`Dop853`] | [`Fixed`], [`Adaptive`] |
 //! | [`Sdirk4`], implicit | [`Fixed`], [`Adaptive`] |
-//! | [`Trapezoidal`], implicit | [`Fixed`] |
+//! | [`Trapezoidal`], implicit; in independent coordinates all of [`Implicit`] | [`Fixed`] |
 //!
 //! Input: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Output:
 //! the state at the end, samples for an observer on the way, statistics. What holds:
@@ -35,6 +35,7 @@ mod sdirk4;
 mod stage;
 mod statistics;
 mod trapezoidal;
+mod weighted;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub(crate) use adaptive::{AdaptiveRun, Extend, Limits, ObserveDense};
@@ -43,9 +44,11 @@ pub use dop853::Dop853;
 pub use dormand_prince::DormandPrince;
 pub(crate) use drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};
 pub(crate) use explicit::{ExplicitRun, Observe, RungeKutta, Tableau};
-pub(crate) use field::{Field, Rates, check_finite, check_state, rates_of_stage, scratch_len as field_len};
+pub(crate) use field::{
+    Field, Rates, alphas, check_finite, check_state, close_weighted, rates_of_stage, scratch_len as field_len,
+};
 pub use fixed::{Fixed, FixedStep};
-pub(crate) use fixed::{FixedRun, Nodes};
+pub(crate) use fixed::{FixedRun, Nodes, carried_len, moving};
 pub use newmark::Implicit;
 pub(crate) use newmark::{Formulas, Kinematics};
 pub use renormalise::renormalise;
@@ -55,6 +58,7 @@ pub use sdirk4::Sdirk4;
 pub(crate) use stage::{Iteration, solve_stage};
 pub use statistics::{Statistics, StepStatistics};
 pub use trapezoidal::Trapezoidal;
+pub(crate) use weighted::{Three, Weights as StepWeights};
 
 use core::ops::ControlFlow;
 

@@ -45,26 +45,44 @@ impl Implicit {
     /// The trapezoidal rule: Newmark's formulas with β = 1/4, γ = 1/2.
     pub const TRAPEZOIDAL: Self = Self::Newmark { beta: 0.25, gamma: 0.5 };
 
-    /// The formulas for a step of size `h`.
+    /// An error if a coefficient is none.
     #[inline(always)]
-    pub(crate) fn formulas<S: Scalar>(&self, h: S) -> Result<Formulas<S>, StepError> {
-        positive("the step must be positive and finite", h.real())?;
-        let (beta, gamma, am, af, keeps_acceleration) = match *self {
+    pub(crate) fn check(&self) -> Result<(), StepError> {
+        match *self {
             Self::Newmark { beta, gamma } => {
                 positive("beta of Newmark's formulas must be positive and finite", beta)?;
                 positive("gamma of Newmark's formulas must be positive and finite", gamma)?;
-                (beta, gamma, 0.0, 0.0, false)
             }
             Self::GeneralizedAlpha { spectral_radius: rho } => {
                 if !(0.0..=1.0).contains(&rho) {
                     let what = "the spectral radius must lie between 0 and 1";
                     return Err(StepError::Setting { what, value: rho });
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// β, γ, am, af
+    #[inline(always)]
+    pub(super) const fn coefficients(&self) -> [f64; 4] {
+        match *self {
+            Self::Newmark { beta, gamma } => [beta, gamma, 0.0, 0.0],
+            Self::GeneralizedAlpha { spectral_radius: rho } => {
                 let (am, af) = ((2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0));
                 let sum = 1.0 - am + af;
-                (0.25 * sum * sum, 0.5 - am + af, am, af, true)
+                [0.25 * sum * sum, 0.5 - am + af, am, af]
             }
-        };
+        }
+    }
+
+    /// The formulas for a step of size `h`.
+    #[inline(always)]
+    pub(crate) fn formulas<S: Scalar>(&self, h: S) -> Result<Formulas<S>, StepError> {
+        positive("the step must be positive and finite", h.real())?;
+        self.check()?;
+        let [beta, gamma, am, af] = self.coefficients();
+        let keeps_acceleration = self.carries();
         let scale = (1.0 - af) / (1.0 - am);
         let number = S::from_f64;
         let (position_next, velocity_next) = (number(beta) * h * h, number(gamma) * h);

@@ -9,6 +9,7 @@
 //! | v_ρ | vd_ρ | nv × p |
 //! | ∫ g dt | g | objectives |
 //! | ∫ g_ρ dt | g_θ θ_ρ + g_v v_ρ + g_vd vd_ρ + g_λ λ_ρ + g_ρ | objectives × p |
+//! | c, c_ρ | what a method carries, see `weighted` | n_excess, n_excess × p |
 //!
 //! with θ_ρ = L(z) z_ρ and, from the equations of [`JointSensitivities`],
 //!
@@ -37,7 +38,7 @@ use super::stage_tangent::{Linear, StageMatrix, StageTangent};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
 use crate::inputs::{Held, Inputs, Stop};
-use crate::integrator::{Rates, check_finite, renormalise};
+use crate::integrator::{Implicit, Rates, StepWeights, Three, alphas, check_finite, renormalise};
 use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
@@ -46,7 +47,12 @@ use crate::system::{At, Dims, Quantity};
 /// Length of y.
 pub(crate) const fn len(dims: &Dims) -> usize {
     let derivatives = (dims.nq + dims.nv) * dims.sensitivity.parameters;
-    dims.state() + derivatives + Gradient::<f64>::len(dims)
+    dims.state() + derivatives + Gradient::<f64>::len(dims) + excess_len(dims)
+}
+
+/// Length of what a method carries, and of its derivatives.
+const fn excess_len(dims: &Dims) -> usize {
+    dims.n_excess * (1 + dims.sensitivity.parameters)
 }
 
 /// Length of the scratch of an [`Augmented`] field; `dims` are those of the dynamics.
@@ -59,7 +65,7 @@ pub(crate) const fn scratch_len(dims: &Dims, corrects: bool, completes: bool, im
     let own = 3 * dims.nu + dims.nq + 2 * n + objective_rows(dims) * p + redundancy::len(dims);
     let correction = if corrects { Correction::<f64>::len(dims, dims.sensitivity.parameters) } else { 0 };
     let completion =
-        if completes { Completion::<f64>::len(dims, p) + dims.state() + (dims.nq + dims.nv) * p } else { 0 };
+        if completes { Completion::<f64>::len(dims, p) + len(dims) + dims.nq * (1 + p) } else { 0 };
     let stage = StageMatrix::<f64>::len(dims, p) + StageTangent::<f64>::len(dims, 1);
     let stage = if implicit { stage } else { 0 };
     own + lists + correction + completion + stage + dims.workspace
@@ -76,6 +82,7 @@ pub(crate) struct Augmented<'a, D: JointDynamics, I> {
     tangent: Tangent<'a, D>,
     evaluations: usize,
     h: D::S,
+    weights: Option<StepWeights<D::S>>,
     /// Derivatives of the size of the step by the parameters; empty where it has none.
     pub(crate) h_rho: &'a mut [D::S],
     /// Those of the time of the last node.
@@ -109,6 +116,9 @@ struct Tangent<'a, D: JointDynamics> {
     completion: Completion<'a, D::S>,
     /// The parts of y at a completed stage.
     stage: &'a mut [D::S],
+    /// The second rate of coordinates, and its derivatives.
+    second: &'a mut [D::S],
+    second_rho: &'a mut [D::S],
     spare: &'a mut [D::S],
     w: &'a mut [D::S],
 }
@@ -119,6 +129,9 @@ struct Parts<'a, S> {
     v: &'a [S],
     z_rho: &'a [S],
     v_rho: &'a [S],
+    /// What a method carries, and its derivatives.
+    c: &'a [S],
+    c_rho: &'a [S],
 }
 
 impl<'a, S> Parts<'a, S> {
@@ -126,12 +139,13 @@ impl<'a, S> Parts<'a, S> {
     fn of(dims: &Dims, y: &'a [S]) -> Result<Self, EvalError> {
         let wrong = EvalError::Length { what: "y", expected: len(dims), found: y.len() };
         let p = dims.sensitivity.parameters;
-        // A stage that was completed has no objectives.
         let (z, rest) = y.split_at_checked(dims.nq).ok_or(wrong)?;
         let (v, rest) = rest.split_at_checked(dims.nv).ok_or(wrong)?;
         let (z_rho, rest) = rest.split_at_checked(dims.nq * p).ok_or(wrong)?;
-        let (v_rho, _) = rest.split_at_checked(dims.nv * p).ok_or(wrong)?;
-        Ok(Self { z, v, z_rho, v_rho })
+        let (v_rho, rest) = rest.split_at_checked(dims.nv * p).ok_or(wrong)?;
+        let (_, excess) = rest.split_at_checked(Gradient::<S>::len(dims)).ok_or(wrong)?;
+        let (c, c_rho) = excess.split_at_checked(dims.n_excess).ok_or(wrong)?;
+        Ok(Self { z, v, z_rho, v_rho, c, c_rho })
     }
 }
 
@@ -142,6 +156,8 @@ struct PartsMut<'a, S> {
     z_rho: &'a mut [S],
     v_rho: &'a mut [S],
     gradient: &'a mut [S],
+    c: &'a mut [S],
+    c_rho: &'a mut [S],
 }
 
 impl<'a, S> PartsMut<'a, S> {
@@ -152,8 +168,10 @@ impl<'a, S> PartsMut<'a, S> {
         let (z, rest) = y.split_at_mut_checked(dims.nq).ok_or(wrong)?;
         let (v, rest) = rest.split_at_mut_checked(dims.nv).ok_or(wrong)?;
         let (z_rho, rest) = rest.split_at_mut_checked(dims.nq * p).ok_or(wrong)?;
-        let (v_rho, gradient) = rest.split_at_mut_checked(dims.nv * p).ok_or(wrong)?;
-        Ok(Self { z, v, z_rho, v_rho, gradient })
+        let (v_rho, rest) = rest.split_at_mut_checked(dims.nv * p).ok_or(wrong)?;
+        let (gradient, excess) = rest.split_at_mut_checked(Gradient::<S>::len(dims)).ok_or(wrong)?;
+        let (c, c_rho) = excess.split_at_mut_checked(dims.n_excess).ok_or(wrong)?;
+        Ok(Self { z, v, z_rho, v_rho, gradient, c, c_rho })
     }
 }
 
@@ -198,11 +216,9 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
                 true => Completion::new(&dims, p, pieces)?,
                 false => Completion::none(),
             },
-            stage: pieces.next(if system.completes() {
-                dims.state() + (dims.nq + dims.nv) * p
-            } else {
-                0
-            })?,
+            stage: pieces.next(if system.completes() { len(&dims) } else { 0 })?,
+            second: pieces.next(if system.completes() { dims.nq } else { 0 })?,
+            second_rho: pieces.next(if system.completes() { dims.nq * p } else { 0 })?,
             spare: pieces.next(redundancy::len(&dims))?,
             w: pieces.next(dims.workspace)?,
         };
@@ -212,6 +228,7 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             tangent,
             evaluations: 0,
             h: D::S::ONE,
+            weights: None,
             h_rho: &mut [],
             t_rho: &mut [],
             clock: None,
@@ -288,6 +305,24 @@ where
             tangent.integrands(at, out.gradient)?;
         }
         rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
+        if let Some(weights) = self.weights.as_ref().filter(|_| c != 0.0) {
+            weights.last(Three { z: &mut *out.z, v: &mut *out.v, c: &mut *out.c });
+            weights.last(Three { z: &mut *out.z_rho, v: &mut *out.v_rho, c: &mut *out.c_rho });
+        } else if let Some(weights) = &self.weights {
+            copy(tangent.vd, out.v);
+            let rate = Three { z: &mut *out.z, v: &mut *out.v, c: &mut *out.c };
+            weights.first(tangent.system, [parts.z, parts.v, parts.c], rate, tangent.second)?;
+            let rate = Three { z: &mut *out.z_rho, v: &mut *out.v_rho, c: &mut *out.c_rho };
+            weights.first_change(
+                tangent.system,
+                columns,
+                [parts.z, parts.v, parts.c, tangent.vd, tangent.second],
+                [parts.z_rho, parts.v_rho, parts.c_rho],
+                rate,
+                self.h_rho,
+                tangent.second_rho,
+            )?;
+        }
         if !self.h_rho.is_empty() {
             // With y_i = y + h Σ a_ij k_j: y_i' = y' + Σ a_ij (h k_j' + h' k_j), as if k_j' had the part (h'/h) k_j.
             let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
@@ -316,10 +351,10 @@ where
         let at = At { t, z, v, x: &[], u };
         let tangent = &mut self.tangent;
         let (dims, columns) = (tangent.dims, tangent.dims.sensitivity.parameters);
+        let alpha = alphas(&self.weights, alpha);
         tangent.linearise_stage(at, alpha)?;
-        let resize = alpha / self.h;
-        add_resized(columns, tangent.zd, resize, self.h_rho, z_rho);
-        add_resized(columns, tangent.vd, resize, self.h_rho, v_rho);
+        add_resized(columns, tangent.zd, alpha[0] / self.h, self.h_rho, z_rho);
+        add_resized(columns, tangent.vd, alpha[1] / self.h, self.h_rho, v_rho);
         let Tangent { system, solved, values, factors, column, w, directions, rho, .. } = &mut *tangent;
         let linear = Linear { values, factors, column, w };
         let along = Some(along(*directions, rho));
@@ -366,7 +401,7 @@ where
         let Tangent { system, directions, rho, completion, w, .. } = &mut self.tangent;
         let (at, directions) = (At { t, z, v, x: &[], u }, along(*directions, rho));
         completion.differentiate(*system, &dims, at, z_rho, v_rho, directions, w)?;
-        self.judge_closed(t, c, &Parts { z, v, z_rho, v_rho }, gradient)
+        self.judge_closed(t, c, &Parts { z, v, z_rho, v_rho, c: &[], c_rho: &[] }, gradient)
     }
 
     /// Adds the terminal terms of the objectives, and their derivatives, to the integrals in `y`: at the end `t` of a run.
@@ -490,7 +525,7 @@ impl<D: JointDynamics> Tangent<'_, D> {
     }
 
     /// The model linearised at an instant, with its accelerations, and the derivative of a stage there.
-    fn linearise_stage(&mut self, at: At<'_, D::S>, alpha: D::S) -> Result<(), EvalError> {
+    fn linearise_stage(&mut self, at: At<'_, D::S>, alpha: [D::S; 2]) -> Result<(), EvalError> {
         self.system.accelerate(at, self.w, self.zd, self.vd, self.lambda)?;
         self.linearise(at)?;
         let Self { system, dims, solved, values, factors, column, w, .. } = self;
@@ -529,6 +564,17 @@ where
     fn begin_step(&mut self, t0: D::S, t1: D::S) {
         self.inputs.begin_step(t0, t1);
         self.h = t1 - t0;
+        self.weights = None;
+    }
+
+    #[inline(always)]
+    fn newmark(&self) -> Implicit {
+        self.tangent.system.newmark()
+    }
+
+    #[inline(always)]
+    fn weigh_step(&mut self, h: D::S) {
+        self.weights = self.tangent.system.newmark().weights(h);
     }
 
     fn prepare_step(&mut self, t: D::S, y: &[D::S]) -> Result<(), EvalError> {
@@ -569,14 +615,19 @@ where
         let out = PartsMut::of(dims, yd)?;
         system.accelerate(at, w, out.z, out.v, lambda)?;
         check_finite(dims, out.z)?;
-        check_velocities(out.v)
+        check_velocities(out.v)?;
+        if let Some(weights) = &self.weights {
+            weights.last(Three { z: out.z, v: out.v, c: out.c });
+        }
+        Ok(())
     }
 
     fn linearise(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
         let Tangent { system, dims, iterated, stage, w, .. } = &mut self.tangent;
         let parts = Parts::of(dims, if system.completes() { stage } else { y })?;
-        iterated.linearise(*system, dims, At { t, z: parts.z, v: parts.v, x: &[], u }, alpha, w)
+        let (at, alpha) = (At { t, z: parts.z, v: parts.v, x: &[], u }, alphas(&self.weights, alpha));
+        iterated.linearise(*system, dims, at, alpha, w)
     }
 
     fn solve(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S, r: &mut [D::S]) -> Result<(), EvalError> {
@@ -585,7 +636,7 @@ where
         let parts = Parts::of(dims, if system.completes() { stage } else { y })?;
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
         let PartsMut { z, v, .. } = PartsMut::of(dims, r)?;
-        iterated.solve(*system, dims, at, alpha, w, z, v)
+        iterated.solve(*system, dims, at, alphas(&self.weights, alpha), w, z, v)
     }
 
     /// The derivatives of Y are those of its converged iteration: (1 − α f_y) Y′ = base′ + α f_ρ, with f_y at Y; where the size of the step has
@@ -610,11 +661,19 @@ where
         } else {
             let PartsMut { z, v, z_rho, v_rho, .. } = PartsMut::of(&dims, y)?;
             self.solve_closed(t, c, alpha, [z, v], z_rho, v_rho)?;
-            self.judge_closed(t, c, &Parts { z, v, z_rho, v_rho }, gradient)?;
+            self.judge_closed(t, c, &Parts { z, v, z_rho, v_rho, c: &[], c_rho: &[] }, gradient)?;
         }
-        let (k, _) = cut_mut("k", k, len(&dims) - Gradient::<D::S>::len(&dims))?;
-        for ((k, &y), &base) in k.iter_mut().zip(&*y).zip(base) {
+        let (moving, _) =
+            cut_mut("k", &mut *k, len(&dims) - Gradient::<D::S>::len(&dims) - excess_len(&dims))?;
+        for ((k, &y), &base) in moving.iter_mut().zip(&*y).zip(base) {
             *k = (y - base) / alpha;
+        }
+        if let Some(weights) = &self.weights {
+            let PartsMut { v, v_rho, c, c_rho, .. } = PartsMut::of(&dims, k)?;
+            let columns = dims.sensitivity.parameters;
+            weights.close(1, v, None, c);
+            let resized = (!self.h_rho.is_empty()).then_some((&*v, &*self.h_rho));
+            weights.close(columns, v_rho, resized, c_rho);
         }
         Ok(())
     }
@@ -657,7 +716,7 @@ where
     #[inline(always)]
     fn integrals(&self) -> Range<usize> {
         let dims = &self.tangent.dims;
-        let start = len(dims) - Gradient::<D::S>::len(dims);
+        let start = len(dims) - Gradient::<D::S>::len(dims) - excess_len(dims);
         start..start + dims.n_objectives
     }
 

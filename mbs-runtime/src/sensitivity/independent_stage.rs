@@ -1,12 +1,12 @@
 //! The derivative of an implicit stage in independent coordinates: Y = base + α f(t, C(Y)), where C completes a state, see
-//! [`MatrixR`](crate::MatrixR).
+//! [`MatrixR`](crate::MatrixR), and α is diagonal, of coordinates and of velocities.
 //!
 //! C depends on the integrated entries x = X y alone, C_y = R X. With ŷ′ the change of the completed state,
 //!
 //! ```text
 //! y′ = r + α (f_y ŷ′ + f_ρ ρ′)        ŷ′ = R x′ + C_ρ ρ′        g = (f_y C_ρ + f_ρ) ρ′
-//! (1 − α X f_y R) x′ = X (r + α g)    y′ = r + α (f_y R x′ + g)
-//! (1 − α X f_y R)ᵀ x̄ = X ȳ            ρ̄ = ρ̄ + α (f_y C_ρ + f_ρ)ᵀ Xᵀ x̄
+//! (1 − X α f_y R) x′ = X (r + α g)    y′ = r + α (f_y R x′ + g)
+//! (1 − X α f_y R)ᵀ x̄ = X ȳ            ρ̄ = ρ̄ + (f_y C_ρ + f_ρ)ᵀ α Xᵀ x̄
 //! ```
 //!
 //! so that a dense matrix of the size of x is left: X f_y R is the derivative of the motion in independent coordinates.
@@ -27,7 +27,7 @@ use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
 
-/// 1 − α X f_y R, factored, and memory.
+/// 1 − X α f_y R, factored, and memory.
 pub(crate) struct IndependentStage<'a, S> {
     completion: Completion<'a, S>,
     matrix: &'a mut [S],
@@ -81,7 +81,7 @@ impl<'a, S: Scalar> IndependentStage<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         mut linear: Linear<'_, S>,
     ) -> Result<(), EvalError> {
         let choice = Choice::of(dims, system.choice())?;
@@ -107,7 +107,7 @@ impl<'a, S: Scalar> IndependentStage<'a, S> {
         for (k, column) in self.matrix.chunks_exact_mut(n.max(1)).take(n).enumerate() {
             for (i, (to, entry)) in column.iter_mut().zip(places()).enumerate() {
                 let moved = self.moved.get(entry * n + k).copied().unwrap_or(S::ZERO);
-                *to = if i == k { S::ONE } else { S::ZERO } - alpha * moved;
+                *to = if i == k { S::ONE } else { S::ZERO } - of_place(dims, alpha, entry) * moved;
             }
         }
         let matrix = cut_mut("stage", self.matrix, n * n)?.0;
@@ -127,7 +127,7 @@ impl<'a, S: Scalar> IndependentStage<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         mut linear: Linear<'_, S>,
         columns: usize,
         directions: Option<Directions<'_, S>>,
@@ -145,8 +145,8 @@ impl<'a, S: Scalar> IndependentStage<'a, S> {
             self.completion.apply(system, dims, columns, at.z, by_z, by_v, directions)?;
             self.apply_rates(system, dims, at, &mut linear, columns, directions)?;
             let (by_z, by_v) = parts(dims, columns, self.rates)?;
-            add_scaled(z, alpha, by_z);
-            add_scaled(v, alpha, by_v);
+            add_scaled(z, alpha[0], by_z);
+            add_scaled(v, alpha[1], by_v);
         }
         let (factors, column) = (cut("stage", self.matrix, n * n)?.0, cut_mut("stage", self.column, n)?.0);
         for k in 0..columns {
@@ -155,10 +155,10 @@ impl<'a, S: Scalar> IndependentStage<'a, S> {
             }
             lu::solve(n, factors, self.pivots, column);
             let rows = z.chunks_exact_mut(columns.max(1)).chain(v.chunks_exact_mut(columns.max(1)));
-            for (row, moved) in rows.zip(self.moved.chunks_exact(n.max(1))) {
+            for (entry, (row, moved)) in rows.zip(self.moved.chunks_exact(n.max(1))).enumerate() {
                 let change = moved.iter().zip(column.iter()).fold(S::ZERO, |sum, (&a, &x)| sum + a * x);
                 if let Some(to) = row.get_mut(k) {
-                    *to += alpha * change;
+                    *to += of_place(dims, alpha, entry) * change;
                 }
             }
         }
@@ -172,7 +172,7 @@ impl<'a, S: Scalar> IndependentStage<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         linear: Linear<'_, S>,
         columns: usize,
         z: &mut [S],
@@ -198,7 +198,7 @@ impl<'a, S: Scalar> IndependentStage<'a, S> {
                     Some(j) => (v.get_mut(j * columns + k), rates_v.get_mut(j * columns + k)),
                 };
                 if let (Some(to), Some(rate)) = (to, rate) {
-                    (*to, *rate) = (x, alpha * x);
+                    (*to, *rate) = (x, of_place(dims, alpha, entry) * x);
                 }
             }
         }
@@ -261,6 +261,11 @@ fn parts<'s, S>(
 ) -> Result<(&'s mut [S], &'s mut [S]), EvalError> {
     let (z, rest) = cut_mut("stage", x, dims.nq * columns)?;
     Ok((z, cut_mut("stage", rest, dims.nv * columns)?.0))
+}
+
+/// α of an entry of y.
+fn of_place<S: Scalar>(dims: &Dims, [of_z, of_v]: [S; 2], entry: usize) -> S {
+    if entry < dims.nq { of_z } else { of_v }
 }
 
 /// The entry of y in a column.

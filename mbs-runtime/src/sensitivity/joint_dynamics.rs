@@ -8,6 +8,7 @@ use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, ConstraintRo
 use crate::error::EvalError;
 use crate::formulation::index1::correct;
 use crate::formulation::{Index1, MatrixR, OnConstraints};
+use crate::integrator::Implicit;
 use crate::scalar::Scalar;
 use crate::system::{At, ForwardDynamics, System};
 
@@ -81,6 +82,12 @@ pub trait JointDynamics: System {
         _v: &mut [Self::S],
     ) -> Result<(), EvalError> {
         Ok(())
+    }
+
+    /// The formulas by which [`Trapezoidal`](crate::Trapezoidal) steps it.
+    #[inline(always)]
+    fn newmark(&self) -> Implicit {
+        Implicit::TRAPEZOIDAL
     }
 
     /// The choice of independent coordinates by which it completes, [`Dims::n_choice`](crate::Dims) numbers.
@@ -201,6 +208,11 @@ impl<M: ConstrainedDynamics + ConstraintRows + JointSensitivities> JointDynamics
         v: &mut [M::S],
     ) -> Result<(), EvalError> {
         self.follow(t, u, w, z, v)
+    }
+
+    #[inline(always)]
+    fn newmark(&self) -> Implicit {
+        self.newmark
     }
 
     #[inline(always)]

@@ -1,15 +1,16 @@
-//! The derivative of an implicit stage Y = base + α f(t, Y) in joint form, with Y = (z, v) and f = (N(z) v, vd):
+//! The derivative of an implicit stage Y = base + α f(t, Y) in joint form, with Y = (z, v), f = (N(z) v, vd) and an α of coordinates, a, and one of
+//! velocities, which most methods have equal:
 //!
 //! ```text
-//! [ K          −α N       ] [z′]   [r_z]        K = 1 − α N(·) v        vd′ = F_θ θ′ + F_v v′,  θ′ = L z′
+//! [ K          −a N       ] [z′]   [r_z]        K = 1 − a N(·) v        vd′ = F_θ θ′ + F_v v′,  θ′ = L z′
 //! [ −α F_θ L   1 − α F_v  ] [v′] = [r_v]
 //! ```
 //!
 //! Coordinates are eliminated, K block by block, and what is left is a dense matrix of velocities:
 //!
 //! ```text
-//! S = 1 − α F_v − α F_θ L K⁻¹ α N        S v′ = r_v + α F_θ L K⁻¹ r_z        z′ = K⁻¹ (r_z + α N v′)
-//! Sᵀ x_v = b_v + α Nᵀ K⁻ᵀ b_z            x_z = K⁻ᵀ (b_z + α Lᵀ F_θᵀ x_v)
+//! S = 1 − α F_v − α F_θ L K⁻¹ a N        S v′ = r_v + α F_θ L K⁻¹ r_z        z′ = K⁻¹ (r_z + a N v′)
+//! Sᵀ x_v = b_v + a Nᵀ K⁻ᵀ b_z            x_z = K⁻ᵀ (b_z + α Lᵀ F_θᵀ x_v)
 //! ```
 //!
 //! F_θ and F_v are solutions with the factors of [`JointSensitivities`](super::JointSensitivities). Dynamics that complete their states have the
@@ -98,13 +99,13 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         linear: Linear<'_, S>,
     ) -> Result<(), EvalError> {
         if let Some(independent) = &mut self.independent {
             return independent.factor(system, dims, at, alpha, linear);
         }
-        let (nv, model) = (dims.nv, system.model());
+        let (nv, model, [a, alpha]) = (dims.nv, system.model(), alpha);
         let z = cut_mut("stage", self.z, dims.nq * nv)?.0;
         let theta = cut_mut("stage", self.theta, nv * nv)?.0;
         let solution = cut_mut("stage", self.solution, (nv + dims.joint_rows()) * nv)?.0;
@@ -114,8 +115,8 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
             *one = S::ONE;
         }
         z.fill(S::ZERO);
-        add_rates(system, at.z, alpha, nv, self.matrix, z)?;
-        solve_rates(system, at.v, alpha, nv, z)?;
+        add_rates(system, at.z, a, nv, self.matrix, z)?;
+        solve_rates(system, at.v, a, nv, z)?;
         tangents(system, at.z, nv, z, theta)?;
         solution.fill(S::ZERO);
         let places = model.joint_places();
@@ -140,7 +141,7 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         linear: Linear<'_, S>,
         columns: usize,
         directions: Option<Directions<'_, S>>,
@@ -150,10 +151,10 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         if let Some(independent) = &mut self.independent {
             return independent.solve(system, dims, at, alpha, linear, columns, directions, z, v);
         }
-        let (nv, model) = (dims.nv, system.model());
+        let (nv, model, [a, alpha]) = (dims.nv, system.model(), alpha);
         let theta = cut_mut("stage", self.theta, nv * columns)?.0;
         let solution = cut_mut("stage", self.solution, (nv + dims.joint_rows()) * columns)?.0;
-        solve_rates(system, at.v, alpha, columns, z)?;
+        solve_rates(system, at.v, a, columns, z)?;
         tangents(system, at.z, columns, z, theta)?;
         solution.fill(S::ZERO);
         let places = model.joint_places();
@@ -170,8 +171,8 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         self.each(columns, v, |n, factors, pivots, x| lu::solve(n, factors, pivots, x));
         let change = cut_mut("stage", self.z, dims.nq * columns)?.0;
         change.fill(S::ZERO);
-        add_rates(system, at.z, alpha, columns, v, change)?;
-        solve_rates(system, at.v, alpha, columns, change)?;
+        add_rates(system, at.z, a, columns, v, change)?;
+        solve_rates(system, at.v, a, columns, change)?;
         add_scaled(z, S::ONE, change);
         Ok(())
     }
@@ -183,7 +184,7 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         linear: Linear<'_, S>,
         columns: usize,
         z: &mut [S],
@@ -193,9 +194,9 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         if let Some(independent) = &mut self.independent {
             return independent.solve_transposed(system, dims, at, alpha, linear, columns, z, v, rho);
         }
-        let (nv, model) = (dims.nv, system.model());
-        solve_rates(system, at.v, -alpha, columns, z)?;
-        add_rates_to_velocities(system, at.z, alpha, columns, z, v)?;
+        let (nv, model, [a, alpha]) = (dims.nv, system.model(), alpha);
+        solve_rates(system, at.v, -a, columns, z)?;
+        add_rates_to_velocities(system, at.z, a, columns, z, v)?;
         self.each(columns, v, |n, factors, pivots, x| lu::solve_transposed(n, factors, pivots, x));
         let theta = cut_mut("stage", self.theta, nv * columns)?.0;
         let solution = cut_mut("stage", self.solution, (nv + dims.joint_rows()) * columns)?.0;
@@ -212,7 +213,7 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         blocks.read_parameters(dims, &places, &mut product)?;
         change.fill(S::ZERO);
         add_tangents_transposed(system, at.z, columns, theta, change)?;
-        solve_rates(system, at.v, -alpha, columns, change)?;
+        solve_rates(system, at.v, -a, columns, change)?;
         add_scaled(z, S::ONE, change);
         Ok(())
     }
@@ -282,7 +283,7 @@ impl<'a, S: Scalar> StageTangent<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         w: &mut [S],
     ) -> Result<(), EvalError> {
         let Self { matrix, zd, vd, lambda, values, factors, column } = self;
@@ -298,7 +299,7 @@ impl<'a, S: Scalar> StageTangent<'a, S> {
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         w: &mut [S],
         z: &mut [S],
         v: &mut [S],

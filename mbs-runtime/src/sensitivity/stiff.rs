@@ -10,6 +10,7 @@ use super::stage_tangent::StageTangent;
 use crate::constrained::Stabilisation;
 use crate::error::EvalError;
 use crate::inputs::Hold;
+use crate::integrator::Implicit;
 use crate::pieces::{Pieces, cut_mut};
 use crate::system::{At, Dims, ForwardDynamics, System, Units};
 
@@ -115,7 +116,11 @@ impl<D: JointDynamics> ForwardDynamics for Stiff<'_, D> {
         self.0.accelerate(at, w, zd, vd, tangent.lambda)
     }
 
-    fn linearise_stage(&self, at: At<'_, D::S>, alpha: D::S, w: &mut [D::S]) -> Result<(), EvalError> {
+    fn newmark(&self) -> Implicit {
+        self.0.newmark()
+    }
+
+    fn linearise_stage(&self, at: At<'_, D::S>, alpha: [D::S; 2], w: &mut [D::S]) -> Result<(), EvalError> {
         let dims = self.0.dims();
         let (mut tangent, w) = self.parts(&dims, w)?;
         tangent.linearise(self.0, &dims, at, alpha, w)
@@ -124,7 +129,7 @@ impl<D: JointDynamics> ForwardDynamics for Stiff<'_, D> {
     fn solve_stage(
         &self,
         at: At<'_, D::S>,
-        alpha: D::S,
+        alpha: [D::S; 2],
         w: &mut [D::S],
         z: &mut [D::S],
         v: &mut [D::S],
@@ -182,6 +187,11 @@ impl<D: JointDynamics> JointDynamics for Stiff<'_, D> {
     ) -> Result<(), EvalError> {
         let (_, w) = cut_mut("w", w, self.kept())?;
         self.0.complete(t, u, w, z, v)
+    }
+
+    #[inline(always)]
+    fn newmark(&self) -> Implicit {
+        self.0.newmark()
     }
 
     #[inline(always)]

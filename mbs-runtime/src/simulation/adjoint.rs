@@ -11,7 +11,7 @@ use super::gradient::{
     DifferentiableExplicit, DifferentiableMethod, assembled_start_len, gradient_in, memory_len, named,
     start_assembled, start_implicit, start_tree,
 };
-use super::method::{ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, larger};
+use super::method::{ImplicitMethod, Newmark, Projected, StiffProjected, StiffTree, Tree, larger};
 use super::{Array, Cause, Differentiable, Error, Settings, Setup, Signals};
 use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule, pays_from};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
@@ -231,9 +231,9 @@ impl AdjointExplicit for Rk4 {
     }
 }
 
-impl AdjointExplicit for Trapezoidal {
+impl AdjointExplicit for Newmark {
     fn backward(self, settings: &Settings) -> impl AdjointIntegrator {
-        Adjoint(Fixed { method: self, h: settings.step })
+        Adjoint(Fixed { method: Trapezoidal, h: settings.step })
     }
 }
 

@@ -407,7 +407,7 @@ where
         target: &Target,
     ) -> Result<Came, StepError> {
         let EventWork { model, inputs, state, scratch, resumed, log } = work;
-        let [state, choice] = independent::parts(&model.dims(), state)?;
+        let [state, choice] = independent::parts(&model.dims(), 0, false, state)?;
         let work = EventWork { model, inputs, state, scratch, resumed, log };
         self.0.step_past(&MatrixR::new(model, choice), work, clock, target)
     }

@@ -7,12 +7,13 @@
 use core::ops::ControlFlow;
 
 use super::method::{
-    Explicit, ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, in_independent, larger, projected,
+    Explicit, ImplicitMethod, Newmark, Projected, StiffProjected, StiffTree, Tree, in_independent, larger,
+    projected,
 };
 use super::{Array, Error, Settings, Setup, Signals, Simulated};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
-use crate::formulation::matrix_r::choice_len;
+use crate::formulation::matrix_r::{self, choice_len};
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Dop853, Fixed, Output, Rk4, Sdirk4, Span, Trapezoidal};
@@ -103,7 +104,8 @@ impl GradientMemory {
 
     /// Of implicit Runge–Kutta methods, in independent coordinates.
     pub const fn stiff_independent_len<T: Explicit>(dims: &Dims) -> usize {
-        let run = scratch_len_of_run_by_stages(T::MEMORY, &stiff(&in_independent(dims)), false, true);
+        let dims_of_run = stiff(&matrix_r::in_independent(dims, true));
+        let run = scratch_len_of_run_by_stages(T::MEMORY, &dims_of_run, false, true);
         choice_len(dims) + Self::from_assembled(dims, run)
     }
 }
@@ -249,7 +251,7 @@ differentiable_explicit!(Rk4, |method, settings| Fixed { method, h: settings.ste
 differentiable_explicit!(Adaptive, |control, _settings| control);
 differentiable_explicit!(Adaptive<Dop853>, |control, _settings| control);
 differentiable_explicit!(Adaptive<Sdirk4>, |control, _settings| control);
-differentiable_explicit!(Trapezoidal, |method, settings| Fixed { method, h: settings.step });
+differentiable_explicit!(Newmark, |_method, settings| Fixed { method: Trapezoidal, h: settings.step });
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Tree<T>
 where

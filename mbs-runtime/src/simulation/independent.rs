@@ -6,7 +6,9 @@ use super::clock::{Clock, Target};
 use super::gradient::{
     DifferentiableExplicit, DifferentiableMethod, GradientMemory, assembled_start, assembled_start_len,
 };
-use super::method::{Explicit, IndependentMemory, Method, Node, Work, larger, observe_explicit};
+use super::method::{
+    Explicit, IndependentMemory, Method, Node, StiffIndependentMemory, Work, larger, observe_explicit,
+};
 use crate::adjoint::{AdjointIntegrator, AdjointStatistics, Schedule};
 use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintRows};
 use crate::error::{EvalError, StepError};
@@ -29,12 +31,24 @@ pub struct Independent<T>(pub T);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StiffIndependent<T>(pub T);
 
-/// y, and the choice of independent coordinates.
-pub(super) fn parts<'a, S>(dims: &Dims, state: &'a mut [S]) -> Result<[&'a mut [S]; 2], StepError> {
-    let mut pieces = Pieces::named("state", state, IndependentMemory::state_len(dims));
-    let parts = [pieces.next(dims.state())?, pieces.next(choice_len(dims))?];
+/// y, with what the method carries if it does, and the choice of independent coordinates. `room`: that of what a method may carry, between both.
+pub(super) fn parts<'a, S>(
+    dims: &Dims,
+    room: usize,
+    carries: bool,
+    state: &'a mut [S],
+) -> Result<[&'a mut [S]; 2], StepError> {
+    let mut pieces = Pieces::named("state", state, IndependentMemory::state_len(dims) + room);
+    let y = pieces.next(dims.state() + if carries { room } else { 0 })?;
+    pieces.next(if carries { 0 } else { room })?;
+    let parts = [y, pieces.next(choice_len(dims))?];
     pieces.end()?;
     Ok(parts)
+}
+
+/// Room of a method, in a system of these sizes.
+fn room(room: impl Fn(&Dims) -> usize, dims: &Dims) -> usize {
+    room(dims)
 }
 
 /// y, the choice of independent coordinates and derivatives of y at the start, and scratch.
@@ -70,12 +84,13 @@ pub(super) fn own_len<M: System>(model: &M, run: usize) -> usize {
     state + larger(assembled_start_len(&dims), run)
 }
 
-/// Steps, gradients and adjoints of a method; `$system` is what it steps, and the lengths are those of its memory.
+/// Steps, gradients and adjoints of a method; `$system` is what it steps, the lengths are those of its memory, and `$room` that of what it may carry.
 macro_rules! in_independent_coordinates {
     (
         $method:ident,
         $scratch_len:ident,
         $gradient_len:ident,
+        $room:expr,
         |$dynamics:ident| $system:expr
         $(, $bound:ident)?
     ) => {
@@ -88,7 +103,7 @@ macro_rules! in_independent_coordinates {
             fn happened(&self, _: &M, _: &[M::S]) {}
 
             fn state_len(&self, dims: &Dims) -> usize {
-                IndependentMemory::state_len(dims)
+                IndependentMemory::state_len(dims) + room($room, dims)
             }
 
             fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
@@ -97,8 +112,9 @@ macro_rules! in_independent_coordinates {
                 let mut pieces = Pieces::of(scratch, IndependentMemory::$scratch_len::<T>(&dims));
                 let assembled = pieces.next(State::<f64>::len(&dims))?;
                 Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), assembled, pieces.rest())?;
-                let [y, choice] = parts(&dims, state)?;
-                choice.fill(M::S::ZERO);
+                state.fill(M::S::ZERO);
+                let [y, _] = parts(&dims, room($room, &dims), self.0.newmark().carries(), state)?;
+                let (y, _) = cut_mut("state", y, dims.state()).map_err(|error| error.in_step(settings.begin, 0.0))?;
                 State::of(&dims, assembled)?.joint_form(model, y)
             }
 
@@ -110,8 +126,9 @@ macro_rules! in_independent_coordinates {
                 statistics: &mut Statistics,
             ) -> Result<(), StepError> {
                 let Work { model, inputs, state, scratch } = work;
-                let [state, choice] = parts(&model.dims(), state)?;
-                let $dynamics = &MatrixR::new(model, choice);
+                let newmark = self.0.newmark();
+                let [state, choice] = parts(&model.dims(), room($room, &model.dims()), newmark.carries(), state)?;
+                let $dynamics = &MatrixR::new(model, choice).by(newmark);
                 self.0.step(Work { model: $system, inputs, state, scratch }, clock, target, statistics)
             }
 
@@ -141,8 +158,9 @@ macro_rules! in_independent_coordinates {
                 scratch: &mut [M::S],
                 state: &mut [M::S],
             ) -> Result<(), StepError> {
-                let [y, choice] = parts(&model.dims(), state)?;
-                let $dynamics = &MatrixR::new(model, choice);
+                let newmark = self.0.newmark();
+                let [y, choice] = parts(&model.dims(), room($room, &model.dims()), newmark.carries(), state)?;
+                let $dynamics = &MatrixR::new(model, choice).by(newmark);
                 self.0.dense($system, step, theta, scratch, y)
             }
         }
@@ -162,7 +180,7 @@ macro_rules! in_independent_coordinates {
             ) -> Result<(), StepError> {
                 let len = GradientMemory::$gradient_len::<T>(&model.dims());
                 let ([y, choice, derivatives], scratch) = begin(model, inputs, settings, len, memory)?;
-                let $dynamics = &MatrixR::new(model, choice);
+                let $dynamics = &MatrixR::new(model, choice).by(self.0.newmark());
                 self.0.run($system, inputs, settings, y, derivatives, scratch, values)
             }
         }
@@ -173,7 +191,7 @@ macro_rules! in_independent_coordinates {
             M: ConstrainedDynamics + ConstraintRows,
         {
             fn own_len(&self, model: &M) -> usize {
-                let $dynamics = &MatrixR::new(model, &mut []);
+                let $dynamics = &MatrixR::new(model, &mut []).by(self.0.newmark());
                 own_len(model, self.0.backward(&ANY).gradient_scratch_len($system))
             }
 
@@ -183,7 +201,7 @@ macro_rules! in_independent_coordinates {
                 settings: &Settings,
                 numbers: usize,
             ) -> Result<Option<Schedule>, StepError> {
-                let dims = MatrixR::new(model, &mut []).dims();
+                let dims = MatrixR::new(model, &mut []).by(self.0.newmark()).dims();
                 self.0.backward(settings).schedule(&dims, &settings.span::<M::S>(), numbers)
             }
 
@@ -198,17 +216,19 @@ macro_rules! in_independent_coordinates {
                 let own = self.own_len(model);
                 let (first, memory) = split(memory, own)?;
                 let ([y, choice, derivatives], scratch) = begin(model, inputs, settings, own, first)?;
-                let (run, $dynamics) = (self.0.backward(settings), &MatrixR::new(model, choice));
+                let $dynamics = &MatrixR::new(model, choice).by(self.0.newmark());
+                let run = self.0.backward(settings);
                 run.gradient($system, inputs, y, derivatives, &settings.span(), values, memory, scratch, unseen)
             }
         }
     };
 }
-in_independent_coordinates!(Independent, scratch_len, independent_len, |dynamics| dynamics);
+in_independent_coordinates!(Independent, scratch_len, independent_len, |_| 0, |dynamics| dynamics);
 in_independent_coordinates!(
     StiffIndependent,
     stiff_scratch_len,
     stiff_independent_len,
+    StiffIndependentMemory::room,
     |dynamics| &Stiff(dynamics),
     JointSensitivities
 );

@@ -18,12 +18,12 @@ use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection,
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{accelerations, coordinate_accelerations, velocities};
 use crate::formulation::compliance::least_part;
-use crate::formulation::matrix_r::{choice_len, kept_len, own_len};
+use crate::formulation::matrix_r::{self, choice_len};
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Accepted, Adaptive, Controlled, FixedStep, Rk4, RungeKutta, Statistics, StepStatistics, Trapezoidal,
-    field_len,
+    Accepted, Adaptive, Controlled, FixedStep, Implicit, Rk4, RungeKutta, Statistics, StepStatistics,
+    Trapezoidal, carried_len, field_len,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
@@ -219,7 +219,8 @@ impl ExplicitMemory {
     /// Length of the scratch of an open tree, by an implicit Runge–Kutta method.
     pub const fn stiff_tree_scratch_len<T: Explicit>(dims: &Dims) -> usize {
         let stiff = &stiff(dims);
-        T::MEMORY * stiff.state() + field_len(stiff) + dims.workspace
+        // What a run carries is zero in most.
+        T::MEMORY * stiff.stepped() + carried_len(stiff) + field_len(stiff) + dims.workspace
     }
 
     /// Length of the scratch under constraints, by an implicit Runge–Kutta method.
@@ -245,10 +246,31 @@ impl IndependentMemory {
         larger(start, ExplicitMemory::tree_scratch_len::<T>(&in_independent(dims)))
     }
 
-    /// The same by an implicit Runge–Kutta method.
+    /// The same by an implicit method.
     pub const fn stiff_scratch_len<T: Explicit>(dims: &Dims) -> usize {
-        let stepped = ExplicitMemory::stiff_tree_scratch_len::<T>(&in_independent(dims));
-        larger(Self::scratch_len::<T>(dims), stepped)
+        let run = ExplicitMemory::stiff_tree_scratch_len::<T>(&matrix_r::in_independent(dims, true));
+        larger(Self::scratch_len::<T>(dims), run)
+    }
+}
+
+/// The memory of implicit methods in independent coordinates.
+#[derive(Clone, Copy, Debug)]
+pub struct StiffIndependentMemory;
+
+impl StiffIndependentMemory {
+    /// Length of the state: y, what a method carries, and the choice of independent coordinates.
+    pub const fn state_len(dims: &Dims) -> usize {
+        IndependentMemory::state_len(dims) + Self::room(dims)
+    }
+
+    /// Length of the scratch.
+    pub const fn stiff_scratch_len<T: Explicit>(dims: &Dims) -> usize {
+        IndependentMemory::stiff_scratch_len::<T>(dims)
+    }
+
+    /// Room for what a method carries.
+    pub(super) const fn room(dims: &Dims) -> usize {
+        matrix_r::in_independent(dims, true).n_excess
     }
 }
 
@@ -259,7 +281,7 @@ pub const fn in_stages(dims: &Dims) -> Dims {
 
 /// Sizes of a system in independent coordinates; a constant for generated models.
 pub const fn in_independent(dims: &Dims) -> Dims {
-    Dims { workspace: dims.workspace + own_len(dims), n_choice: kept_len(dims), ..*dims }
+    matrix_r::in_independent(dims, false)
 }
 
 /// Sizes of `OnConstraints` over `Index1`.
@@ -382,6 +404,11 @@ pub trait Explicit: Copy {
     /// Whether states between the ends of a step are known.
     const IS_DENSE: bool;
 
+    /// The formulas by which it steps independent coordinates, if it is the trapezoidal rule or of its kin.
+    fn newmark(&self) -> Implicit {
+        Implicit::TRAPEZOIDAL
+    }
+
     /// Takes the state y one step further. After an error `clock` and y are as before.
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
@@ -407,11 +434,16 @@ pub trait Explicit: Copy {
 
 /// Steps of the size that the settings say.
 macro_rules! fixed_steps {
-    ($method:ty) => {
+    ($method:ty, $steps:ty, |$this:ident| $by:expr $(, $newmark:expr)?) => {
         impl Explicit for $method {
-            const MEMORY: usize = <$method as RungeKutta>::MEMORY;
+            const MEMORY: usize = <$steps as RungeKutta>::MEMORY;
 
             const IS_DENSE: bool = false;
+
+            $(fn newmark(&self) -> Implicit {
+                let $this = self;
+                $newmark
+            })?
 
             fn step<M: ForwardDynamics, I: Inputs<M::S>>(
                 &self,
@@ -423,8 +455,9 @@ macro_rules! fixed_steps {
                 let Work { model, inputs, state, scratch } = work;
                 let (h, next) = clock.next(target)?;
                 let mut t = M::S::from_f64(clock.now.t);
+                let $this = self;
                 let evaluations =
-                    self.counted_step(model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
+                    $by.counted_step(model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
                 *clock = next;
                 let step = StepStatistics { evaluations, ..StepStatistics::default() };
                 statistics.add(next.now.t, h, &step);
@@ -433,8 +466,12 @@ macro_rules! fixed_steps {
         }
     };
 }
-fixed_steps!(Rk4);
-fixed_steps!(Trapezoidal);
+fixed_steps!(Rk4, Rk4, |method| method);
+fixed_steps!(Newmark, Trapezoidal, |_method| Trapezoidal, _method.0);
+
+/// The trapezoidal rule, Newmark's formulas or generalized-alpha in independent coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Newmark(pub Implicit);
 
 impl<T: Controlled> Explicit for Adaptive<T> {
     const MEMORY: usize = <T as RungeKutta>::MEMORY;

@@ -27,9 +27,9 @@ pub use eventful::{
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
 pub use independent::{Independent, StiffIndependent};
 pub use method::{
-    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method, Node,
-    Projected, Stabilised, StiffProjected, StiffTree, Tree, Work, damping_frequency, in_independent,
-    in_stages, largest,
+    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method,
+    Newmark, Node, Projected, Stabilised, StiffIndependentMemory, StiffProjected, StiffTree, Tree, Work,
+    damping_frequency, in_independent, in_stages, largest,
 };
 pub use problem::{Problem, Unknown};
 

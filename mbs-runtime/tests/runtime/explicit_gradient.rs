@@ -12,9 +12,9 @@ use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::sensitivity::{JointDynamics, StateDerivatives};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointIntegrator, AdjointNode, Assembly, At, Complex64, DifferentiableIntegrator,
-    Differentiated, Dims, Dop853, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1,
-    Integrator, JointDerivatives, MatrixR, OnConstraints, Output, Rk4, Scalar, Sdirk4, Span, Start, State,
-    StepError, Stiff, System, Trapezoidal,
+    Differentiated, Dims, Dop853, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Implicit,
+    Index1, Integrator, JointDerivatives, MatrixR, OnConstraints, Output, Rk4, Scalar, Sdirk4, Span, Start,
+    State, StepError, Stiff, System, Trapezoidal,
 };
 
 const TINY: f64 = 1e-100;
@@ -53,14 +53,18 @@ impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for W
         JointDynamics::completes(self.dynamics)
     }
 
-    fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
+    fn newmark(&self) -> Implicit {
+        JointDynamics::newmark(self.dynamics)
+    }
+
+    fn linearise_stage(&self, at: At<'_, S>, alpha: [S; 2], w: &mut [S]) -> Result<(), EvalError> {
         self.dynamics.linearise_stage(At { x: &[], ..at }, alpha, w)
     }
 
     fn solve_stage(
         &self,
         at: At<'_, S>,
-        alpha: S,
+        alpha: [S; 2],
         w: &mut [S],
         z: &mut [S],
         v: &mut [S],
@@ -130,7 +134,7 @@ fn objectives<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     let system = WithObjectives { mechanism, dynamics };
     let dims = mechanism.dims();
     let mut y = start(mechanism);
-    y.extend(vec![S::ZERO; dims.n_objectives]);
+    y.resize(system.dims().stepped(), S::ZERO);
     let mut scratch = vec![S::ZERO; method.scratch_len(&system.dims())];
     for step in times.windows(2) {
         let (mut t, h) = (S::from_f64(step[0]), S::from_f64(step[1] - step[0]));
@@ -139,7 +143,7 @@ fn objectives<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     let t = S::from_f64(*times.last().unwrap());
     let mut u = vec![S::ZERO; dims.nu];
     input().at(t, &mut u);
-    let (state, integrals) = y.split_at(dims.state());
+    let (state, integrals) = y[..system.dims().state()].split_at(dims.state());
     let (z, v) = state.split_at(dims.nq);
     let at = At { t, z, v, x: &[], u: &u };
     let (mut zd, mut vd) = (vec![S::ZERO; dims.nq], vec![S::ZERO; dims.nv]);
@@ -437,6 +441,33 @@ fn gradients_of_implicit_stages_in_independent_coordinates() {
         no_choice(system)
     )));
     check!(Top::DEFAULT, rule, Trapezoidal, 0.5, |system| Stiff(system));
+}
+
+/// Newmark's formulas and generalized-alpha, with an algorithmic acceleration that is carried; of Euler parameters, too.
+#[test]
+fn gradients_of_newmarks_formulas_in_independent_coordinates() {
+    let rule = Fixed { method: Trapezoidal, h: 0.05 };
+    for newmark in [
+        Implicit::Newmark { beta: 0.3, gamma: 0.5 },
+        Implicit::Newmark { beta: 0.4, gamma: 0.7 },
+        Implicit::GeneralizedAlpha { spectral_radius: 0.8 },
+        Implicit::GeneralizedAlpha { spectral_radius: 0.0 },
+        Implicit::GeneralizedAlpha { spectral_radius: 1.0 },
+    ] {
+        println!("{newmark:?}");
+        check!(Pendulum::<1>::DEFAULT, rule, Trapezoidal, 0.5, |system| Stiff(
+            &MatrixR::new(system, no_choice(system)).by(newmark)
+        ));
+        check!(FourBar::DEFAULT, rule, Trapezoidal, 0.4, |system| Stiff(
+            &MatrixR::new(system, no_choice(system)).by(newmark)
+        ));
+        check!(Pursuit::DEFAULT, rule, Trapezoidal, 0.5, |system| Stiff(
+            &MatrixR::new(system, no_choice(system)).by(newmark)
+        ));
+        check!(GuidedTop::DEFAULT, rule, Trapezoidal, 0.5, |system| Stiff(
+            &MatrixR::new(system, no_choice(system)).by(newmark)
+        ));
+    }
 }
 
 /// Multipliers of redundant rows have no derivative here; without them in the objective there is nothing to refuse.

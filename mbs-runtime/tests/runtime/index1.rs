@@ -78,6 +78,11 @@ fn independent_coordinates_keep_the_order() {
                 as &dyn Fn(f64) -> f64,
         ),
         (128.0, 2.0, &|h: f64| pendulum_error(&Stiff(&system()), &Fixed { method: Trapezoidal, h })),
+        (128.0, 2.0, &|h: f64| newmark_error(Implicit::Newmark { beta: 0.3, gamma: 0.5 }, h)),
+        (128.0, 1.0, &|h: f64| newmark_error(Implicit::Newmark { beta: 0.4, gamma: 0.6 }, h)),
+        (128.0, 2.0, &|h: f64| newmark_error(ALPHA(0.0), h)),
+        (128.0, 2.0, &|h: f64| newmark_error(ALPHA(0.8), h)),
+        (128.0, 2.0, &|h: f64| newmark_error(ALPHA(1.0), h)),
     ] {
         let measured = 0.5 * order(of(1.0 / at), of(0.25 / at));
         assert!((measured - expected).abs() < 0.3, "{measured} {:e}", of(1.0 / at));
@@ -89,6 +94,61 @@ fn independent_coordinates_keep_the_order() {
     let redundant = MatrixR::new(&twice, no_choice(&twice));
     let twice = pendulum_error(&redundant, &Fixed { method: Rk4, h: 0.01 });
     assert!((twice - alone).abs() < 1e-6 * alone, "{twice:e} {alone:e}");
+}
+
+const ALPHA: fn(f64) -> Implicit = |spectral_radius| Implicit::GeneralizedAlpha { spectral_radius };
+
+fn newmark_error(newmark: Implicit, h: f64) -> f64 {
+    let once = Lagrangian::<_, f64>::new(PENDULUM);
+    let system = MatrixR::new(&once, no_choice(&once)).by(newmark);
+    pendulum_error(&Stiff(&system), &Fixed { method: Trapezoidal, h })
+}
+
+/// A pendulum near its equilibrium at steps that are long against its period. At infinite frequency all three roots of the step (x, h v, h² c) are −ρ, so that its polynomial is (λ + ρ)³.
+#[test]
+fn high_frequencies_are_damped_by_the_spectral_radius() {
+    let once = Lagrangian::<_, f64>::new(PENDULUM);
+    let (h, small) = (100.0, 1e-7);
+    for rho in [0.0, 0.3, 0.8, 1.0] {
+        let mut columns = [[0.0; 3]; 3];
+        for (k, column) in columns.iter_mut().enumerate() {
+            let system = MatrixR::new(&once, no_choice(&once)).by(ALPHA(rho));
+            let system = Stiff(&system);
+            let mut y = [0.0, -PENDULUM.length, 0.0, 0.0, 0.0, 0.0];
+            let (place, unit) = [(0, 1.0), (2, h), (4, h * h)][k];
+            y[place] = small / unit;
+            if k == 0 {
+                y[1] = -f64::sqrt(PENDULUM.length * PENDULUM.length - small * small);
+            }
+            let mut scratch = vec![0.0; FixedStep::scratch_len(&Trapezoidal, &system.dims())];
+            Trapezoidal.step(&system, &mut NoInputs, &mut 0.0, &mut y, h, &mut scratch).unwrap();
+            *column = [y[0], y[2] * h, y[4] * h * h].map(|x| x / small);
+        }
+        let [a, b, c] = columns;
+        let minor = |i: usize, j: usize| columns[i][i] * columns[j][j] - columns[i][j] * columns[j][i];
+        let determinant = a[0] * (b[1] * c[2] - b[2] * c[1]) - b[0] * (a[1] * c[2] - a[2] * c[1])
+            + c[0] * (a[1] * b[2] - a[2] * b[1]);
+        let found = [a[0] + b[1] + c[2], minor(0, 1) + minor(0, 2) + minor(1, 2), determinant];
+        let expected = [-3.0 * rho, 3.0 * rho * rho, -rho * rho * rho];
+        // The rest is of the size of (hω)⁻² = 1.3e−5.
+        assert!(distance(&found, &expected) < 5e-4, "{rho}: {found:?} {expected:?}");
+    }
+}
+
+/// Coefficients that mean nothing are refused.
+#[test]
+fn formulas_are_checked() {
+    let once = Lagrangian::<_, f64>::new(PENDULUM);
+    for newmark in [ALPHA(1.5), Implicit::Newmark { beta: 0.0, gamma: 0.5 }] {
+        let system = MatrixR::new(&once, no_choice(&once)).by(newmark);
+        let (system, integrator) = (Stiff(&system), Fixed { method: Trapezoidal, h: 0.1 });
+        let mut y = pendulum_motion(&PENDULUM, START)[..4].to_vec();
+        let mut scratch = vec![0.0; Integrator::scratch_len(&integrator, &system.dims())];
+        let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
+        let seen = |_: At<'_, f64>| ControlFlow::Continue(());
+        let refused = integrator.run(&system, &mut NoInputs, &mut y, &span, &mut scratch, seen);
+        assert!(matches!(refused, Err(StepError::Setting { .. })), "{refused:?}");
+    }
 }
 
 /// Over full turns neither coordinate of the bob serves for long: choices change, and the motion is that of the pendulum.
@@ -124,13 +184,16 @@ fn independent_coordinates_change_over_full_turns() {
     run(&Stiff(&matrix_r), &Adaptive::of(Sdirk4, 1e-9, 1e-9), &mut y, 2.0);
     let (error, changes) = (kept(&y), matrix_r.choices());
     assert!(error < 5e-6 && changes > 4, "{error:e} {changes}");
-    let rule = |h: f64| {
-        let (matrix_r, mut y) = (MatrixR::new(&system, no_choice(&system)), begin());
-        run(&Stiff(&matrix_r), &Fixed { method: Trapezoidal, h }, &mut y, 2.0);
-        kept(&y)
-    };
-    let (coarse, fine) = (rule(2e-3), rule(5e-4));
-    assert!((0.5 * order(coarse, fine) - 2.0).abs() < 0.3, "{coarse:e} {fine:e}");
+    for newmark in [Implicit::TRAPEZOIDAL, ALPHA(0.8), ALPHA(0.2)] {
+        let rule = |h: f64| {
+            let (matrix_r, mut y) = (MatrixR::new(&system, no_choice(&system)).by(newmark), begin());
+            run(&Stiff(&matrix_r), &Fixed { method: Trapezoidal, h }, &mut y, 2.0);
+            assert!(matrix_r.choices() > 4);
+            kept(&y)
+        };
+        let (coarse, fine) = (rule(2e-3), rule(5e-4));
+        assert!((0.5 * order(coarse, fine) - 2.0).abs() < 0.3, "{newmark:?} {coarse:e} {fine:e}");
+    }
 }
 
 #[test]

@@ -8,10 +8,10 @@ use mbs_codegen::model::Integrator;
 use mbs_codegen::program::{Program, ScalarType};
 use mbs_engine::Interpreted;
 use mbs_runtime::simulation::{
-    EventMemory, Explicit, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, in_independent,
-    in_stages,
+    EventMemory, Explicit, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, Newmark,
+    StiffIndependentMemory, in_independent, in_stages,
 };
-use mbs_runtime::{Adaptive, Dims, Dop853, Rk4, Sdirk4, System, Trapezoidal};
+use mbs_runtime::{Adaptive, Dims, Dop853, Rk4, Sdirk4, System};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ impl Footprint {
                 Integrator::DormandPrince => lengths::<Adaptive>(kind, &dims),
                 Integrator::Dop853 => lengths::<Adaptive<Dop853>>(kind, &dims),
                 Integrator::Sdirk4 => lengths::<Adaptive<Sdirk4>>(kind, &dims),
-                _ => lengths::<Trapezoidal>(kind, &dims),
+                _ => lengths::<Newmark>(kind, &dims),
             };
             if events > 0 {
                 let memory = EventMemory { events, conditions, settings, partials };
@@ -83,7 +83,8 @@ impl Footprint {
 fn lengths<T: Explicit>(kind: MemoryKind, dims: &Dims) -> [usize; 3] {
     let state = match kind {
         MemoryKind::Implicit => ImplicitMemory::state_len(dims),
-        MemoryKind::Independent | MemoryKind::StiffIndependent => IndependentMemory::state_len(dims),
+        MemoryKind::Independent => IndependentMemory::state_len(dims),
+        MemoryKind::StiffIndependent => StiffIndependentMemory::state_len(dims),
         _ => ExplicitMemory::state_len(dims),
     };
     let (scratch, gradient) = match kind {
