@@ -211,7 +211,7 @@ impl Equations<'_, '_, '_> {
         for (&(i, k), &entry) in sparse.places.iter().zip(&sparse.entries) {
             by_parameters[k as usize * n + i as usize] = entry;
         }
-        let rows = joint_directions(tree, unit[0]);
+        let rows = joint_directions(g, tree, unit[0]);
         let tables = PairTables::new(tree, &linearisation.groups());
         let rolled = &mut self.rolled;
         let columns: Vec<[ExprId; 6]> = linearisation.column_numbers();
@@ -234,7 +234,7 @@ impl Equations<'_, '_, '_> {
                 rolled.loops.push(minus_product(inverse, b, &there, n, to));
             }
         } else {
-            let directions = unit.map(|weights| joint_directions(tree, weights));
+            let directions = unit.map(|weights| joint_directions(g, tree, weights));
             let tangents = linearisation.tangents(g, &forces, &rows, &directions, &[]);
             for (tangent, to) in tangents.map(Square::dense).into_iter().zip([VD_Z, VD_V]) {
                 let there: Vec<bool> = tangent.iter().map(|&entry| !g.is(entry, 0.0)).collect();
