@@ -215,6 +215,11 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         Unknowns::new(g, &self.columns, self.mechanism.tree.nv, directions)
     }
 
+    /// The mechanism.
+    pub fn mechanism(&self) -> &Mechanism<'a> {
+        self.mechanism
+    }
+
     /// The mechanism's tree.
     pub fn tree(&self) -> &'a Tree {
         self.mechanism.tree
