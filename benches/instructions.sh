@@ -55,6 +55,7 @@ bicycle_by_1000 step 100
 bicycle_by_1000 adjoint 100
 buggy carried 100
 buggy carried_gradient 60
+buggy carried_adjoint_of_two 60
 RUNS
 [ $status = 0 ] || echo "at least one run has grown by more than 3 %"
 exit $status

@@ -93,10 +93,10 @@ impl Dims {
         self.n_holonomic + self.n_normalisation + self.n_nonholonomic
     }
 
-    /// Numbers of a tangent that steps carry: its factors, the sizes of the rows, step size and age.
+    /// Numbers of a tangent that steps carry: age and step size, the sizes of the rows, its factors; and zdd and λ at the start of the last step.
     #[inline(always)]
     pub const fn tangent_len(&self) -> usize {
-        2 + self.rows() + self.n_factors
+        2 + self.rows() + self.n_factors + self.nq + self.rows()
     }
 
     /// Constraint rows in joint form: holonomic, nonholonomic.

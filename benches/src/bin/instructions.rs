@@ -71,12 +71,12 @@ where
 }
 
 /// The gradient of the first objectives by the adjoint, forward run included.
-fn adjoint<M>(model: &M, steps: usize, columns: usize)
+fn adjoint<M>(model: &M, method: Ali3p, steps: usize, columns: usize)
 where
     M: Sensitivities<S = f64> + StartDerivatives + ObjectiveDerivatives,
 {
     let [mut state, _] = start_differentiated(model);
-    let (dims, run) = (model.dims(), Adjoint(Fixed { method: Ali3p::DEFAULT, h: H }));
+    let (dims, run) = (model.dims(), Adjoint(Fixed { method, h: H }));
     let end = steps as f64 * H;
     let span = Span { start: 0.0, end, output: Output::Every(end) };
     let mut memory = vec![0.0; steps * Record::<f64>::len(&dims) + 2 * (State::<f64>::len(&dims) + 1)];
@@ -171,8 +171,8 @@ fn main() {
     match (model.as_str(), run.as_str()) {
         ("five_bar", "step") => step(&five_bar::Model::default(), usual, steps),
         ("five_bar", "gradient") => gradient(&five_bar::Model::default(), usual, steps),
-        ("five_bar", "adjoint") => adjoint(&five_bar::Model::default(), steps, 3),
-        ("five_bar", "adjoint_of_one") => adjoint(&five_bar::Model::default(), steps, 1),
+        ("five_bar", "adjoint") => adjoint(&five_bar::Model::default(), usual, steps, 3),
+        ("five_bar", "adjoint_of_one") => adjoint(&five_bar::Model::default(), usual, steps, 1),
         ("five_bar", "rk4") => explicit_step(&five_bar::Model::default(), steps),
         ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), Rk4, steps),
         ("five_bar", "rk4_adjoint") => explicit_adjoint(&five_bar::Model::default(), Rk4, steps),
@@ -182,12 +182,13 @@ fn main() {
         ("buggy", "gradient") => gradient(&buggy::Model::default(), usual, steps),
         ("buggy", "carried") => step(&buggy::Model::default(), carried, steps),
         ("buggy", "carried_gradient") => gradient(&buggy::Model::default(), carried, steps),
-        ("buggy", "adjoint") => adjoint(&buggy::Model::default(), steps, 1),
-        ("buggy", "adjoint_of_two") => adjoint(&buggy::Model::default(), steps, 2),
+        ("buggy", "adjoint") => adjoint(&buggy::Model::default(), usual, steps, 1),
+        ("buggy", "carried_adjoint_of_two") => adjoint(&buggy::Model::default(), carried, steps, 2),
+        ("buggy", "adjoint_of_two") => adjoint(&buggy::Model::default(), usual, steps, 2),
         ("bicycle_by_32", "step") => step(&bicycle_by_32::Model::default(), usual, steps),
-        ("bicycle_by_32", "adjoint") => adjoint(&bicycle_by_32::Model::default(), steps, 1),
+        ("bicycle_by_32", "adjoint") => adjoint(&bicycle_by_32::Model::default(), usual, steps, 1),
         ("bicycle_by_1000", "step") => step(&bicycle_by_1000::Model::default(), usual, steps),
-        ("bicycle_by_1000", "adjoint") => adjoint(&bicycle_by_1000::Model::default(), steps, 1),
+        ("bicycle_by_1000", "adjoint") => adjoint(&bicycle_by_1000::Model::default(), usual, steps, 1),
         _ => panic!("no run {run} of {model}"),
     }
 }

@@ -4,6 +4,7 @@
 //! directions of [`crate::derivatives::direction`] are Lᵀ ∂tau + (∂L)ᵀ tau + λ ∂p; constraint forces are loads, so
 //! that (Φ_zᵀ λ)_z is among ∂tau.
 
+use super::rows::vanishing;
 use super::{Rows, States};
 use crate::derivatives::constraints::jacobian;
 use crate::derivatives::direction::{Direction, Weights, coordinate_directions, euler_parameter_velocities};
@@ -128,6 +129,11 @@ impl CoordinateForm {
 
         let (holonomic, nonholonomic) = split(constraints, rows);
         let mut phi_z = jacobian(g, &mut linearisation, &holonomic, &along);
+        let all: Vec<ExprId> = phi_z.iter().flat_map(|row| row.values()).copied().collect();
+        let mut vanishing = vanishing(g, linearisation.mechanism(), &all).into_iter();
+        for row in &mut phi_z {
+            row.retain(|_, _| vanishing.next() != Some(true));
+        }
         for &first in &rows.blocks {
             phi_z.push((first..first + 4).map(|z| (z, g.symbol(Group::Z, z as u32))).collect());
         }

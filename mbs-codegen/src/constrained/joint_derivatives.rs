@@ -76,7 +76,7 @@ impl JointDerivatives {
             }
         }
         let unit = [Weights::by_acceleration(g), Weights::by_position(g), Weights::by_velocity(g)];
-        let directions = unit.map(|w| joint_directions(tree, w));
+        let directions = unit.map(|w| joint_directions(g, tree, w));
         let [_, by_position, by_velocity] = &directions;
         let mut linearisation = Linearisation::new(g, mechanism, inertias);
         let tau = linearisation.forces(g, &loads);

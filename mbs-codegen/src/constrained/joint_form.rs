@@ -212,8 +212,10 @@ pub(crate) fn bordered_matrix(
         constraints.into_iter().partition(|c| c.rows.iter().all(|row| row.row < rows.holonomic()));
     let (by_position, by_velocity) = (Weights::by_position(g), Weights::by_velocity(g));
     let tree = linearisation.tree();
-    let mut border = jacobian(g, &mut linearisation, &holonomic, &joint_directions(tree, by_position));
-    border.extend(jacobian(g, &mut linearisation, &nonholonomic, &joint_directions(tree, by_velocity)));
+    let [by_position, by_velocity] =
+        [by_position, by_velocity].map(|weights| joint_directions(g, tree, weights));
+    let mut border = jacobian(g, &mut linearisation, &holonomic, &by_position);
+    border.extend(jacobian(g, &mut linearisation, &nonholonomic, &by_velocity));
 
     let mut matrix = SparseMatrix { n: n + m, entries: BTreeMap::new() };
     for i in 0..n {

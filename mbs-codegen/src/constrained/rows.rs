@@ -50,6 +50,8 @@ const STATES: usize = 6;
 /// Units of the running error bound that count as zero: constants that were folded carry the rounding of some operations
 /// that the bound does not see.
 const ZERO: f64 = 16.0 * ROUNDING;
+/// Part of the largest entry that is looked at: far above rounding.
+const SMALL: f64 = 1e-6;
 /// The running size of an equation of a few terms is about this many times the largest of them.
 const TERMS: f64 = 16.0;
 
@@ -217,6 +219,34 @@ pub(crate) fn row_values(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &[R
     values
 }
 
+/// Which entries of Φ_z vanish identically though the graph does not see it: of the distance of two points, for instance, those of all that moves
+/// both. By the test for rows; Φ does not depend on such a coordinate, and none of its derivatives has an entry there.
+pub(super) fn vanishing(g: &mut Graph, mechanism: &Mechanism<'_>, entries: &[ExprId]) -> Vec<bool> {
+    let (model, tree) = (mechanism.model, mechanism.tree);
+    let samples: Vec<Sample> = (0..STATES).map(|state| Sample::new(model, tree, state)).collect();
+    // Sizes take as many nodes again: of those alone that are small everywhere.
+    let mut small = vec![true; entries.len()];
+    for sample in &samples {
+        let values = sample.interpreter().evaluate(g, entries);
+        let largest = values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+        for (small, value) in small.iter_mut().zip(values) {
+            *small &= value.abs() <= SMALL * largest;
+        }
+    }
+    let candidates: Vec<ExprId> =
+        entries.iter().zip(&small).filter(|(_, small)| **small).map(|(&entry, _)| entry).collect();
+    let sizes = g.sizes(&candidates, &HashMap::new());
+    let wanted: Vec<ExprId> = candidates.iter().zip(sizes).flat_map(|(&entry, size)| [entry, size]).collect();
+    let mut zero: Vec<bool> = candidates.iter().map(|&entry| is_analytic(g, entry)).collect();
+    for sample in &samples {
+        for (zero, (value, size)) in zero.iter_mut().zip(sample.evaluate(g, &wanted)) {
+            *zero &= is_zero(value, size);
+        }
+    }
+    let mut zero = zero.into_iter();
+    small.into_iter().map(|small| small && zero.next().unwrap_or(false)).collect()
+}
+
 /// Whether a value is nothing but rounding; not if it is not a number.
 fn is_zero(value: f64, size: f64) -> bool {
     size.is_finite() && value.abs() <= ZERO * size
@@ -308,6 +338,10 @@ impl Sample {
 
     /// Values and sizes, which stand in turn in `wanted`.
     fn evaluate(&self, g: &Graph, wanted: &[ExprId]) -> Vec<(f64, f64)> {
+        self.interpreter().evaluate(g, wanted).chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    fn interpreter(&self) -> Interpreter<f64> {
         let mut interpreter = Interpreter::new();
         interpreter.set(Group::Time, 0, self.t);
         for (group, values) in [
@@ -318,7 +352,7 @@ impl Sample {
         ] {
             interpreter.set_all(group, values);
         }
-        interpreter.evaluate(g, wanted).chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+        interpreter
     }
 
     /// Constants in place of everything but parameters.

@@ -49,6 +49,8 @@ impl Weights {
 pub struct Term {
     /// Index of the velocity in v.
     pub j: usize,
+    /// dθ_j for w_p = 1
+    pub unit: ExprId,
     /// dθ_j, dv_j, dvd_j
     pub weights: Weights,
 }
@@ -56,13 +58,22 @@ pub struct Term {
 /// Effect of an unknown; its terms belong to one group.
 #[derive(Clone, Debug)]
 pub struct Direction {
+    /// w_p
+    pub position: ExprId,
     /// Three terms for an Euler parameter, one for everything else.
     pub terms: Vec<Term>,
 }
 
 /// One unknown per joint velocity.
-pub fn joint_directions(tree: &Tree, weights: Weights) -> Vec<Direction> {
-    (0..tree.nv).map(|j| Direction { terms: vec![Term { j, weights }] }).collect()
+pub fn joint_directions(g: &mut Graph, tree: &Tree, weights: Weights) -> Vec<Direction> {
+    (0..tree.nv).map(|j| Direction::of_velocity(g, j, weights)).collect()
+}
+
+impl Direction {
+    /// That of one joint velocity.
+    fn of_velocity(g: &mut Graph, j: usize, weights: Weights) -> Direction {
+        Direction { position: weights.position, terms: vec![Term { j, unit: g.one(), weights }] }
+    }
 }
 
 /// One unknown per coordinate.
@@ -72,14 +83,14 @@ pub fn coordinate_directions(g: &mut Graph, tree: &Tree, weights: Weights) -> Ve
         let euler = link.euler_parameters();
         for z in link.z_range().filter(|&z| euler.is_none_or(|(first, _)| z < first)) {
             let j = link.v + z - link.z;
-            directions.push(Direction { terms: vec![Term { j, weights }] });
+            directions.push(Direction::of_velocity(g, j, weights));
         }
         if let Some((first, v)) = euler {
             directions.extend(euler_parameter_directions(g, first, v, weights));
         }
     }
     for j in tree.variables_v..tree.nv {
-        directions.push(Direction { terms: vec![Term { j, weights }] });
+        directions.push(Direction::of_velocity(g, j, weights));
     }
     directions
 }
@@ -122,9 +133,9 @@ fn euler_parameter_directions(g: &mut Graph, first: usize, v: usize, weights: We
                 let position = weighted(&[(wp, l[k][b])]);
                 let velocity = weighted(&[(wv, l[k][b]), (wp, omega_z[k][b])]);
                 let acceleration = weighted(&[(wa, l[k][b]), (wv, h_zd[k][b]), (wp, acceleration_z[k][b])]);
-                Term { j: v + k, weights: Weights { position, velocity, acceleration } }
+                Term { j: v + k, unit: l[k][b], weights: Weights { position, velocity, acceleration } }
             });
-            Direction { terms: terms.collect() }
+            Direction { position: weights.position, terms: terms.collect() }
         })
         .collect()
 }

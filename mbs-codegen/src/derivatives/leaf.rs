@@ -1,22 +1,22 @@
-//! Derivatives of an element's placeholders with respect to the joints, and along a direction.
+//! Changes of an element's placeholders along the direction of an unknown.
 //!
-//! For a point r of link i, and a column S_j that moves it (V₀, A₀ before j's group, V after it; V_i, A_i of the
-//! link):
+//! Unknown b moves a link by (Z, Y, X) = ((z, ζ), (y, υ), (x, ξ)), see `unknowns`. For a point r of the link with velocity v and acceleration a, the link's
+//! angular velocity ω and acceleration α,
 //!
-//! ∂r/∂θ_j = s_j + w_j × r,  ∂(axis)/∂θ_j = w_j × axis,  ∂V_i/∂θ_j = S_j × (V_i − V₀),  ∂V_i/∂v_j = S_j,
+//! δr = z + ζ × r,   δv = y + υ × r + ζ × v,   δa = x + ξ × r + 2 υ × v + ζ × a,
 //!
-//! ∂A_i/∂θ_j = S_j × (A_i − A₀) + ψd_j × (V_i − V₀),  ∂A_i/∂v_j = ψd_j + S_j × (V_i − V),  ∂A_i/∂vd_j = S_j.
+//! δ(axis) = ζ × axis,   δω = υ + ζ × ω,   δα = ξ + υ × ω + ζ × α.
 //!
-//! The first of the last line follows because, seen from before the group, everything after it rotates as a whole.
+//! They follow from δV = Y + Z × V and δA = X + Y × V + Z × A by Jacobi's identity: what turns, turns as a whole. X is that of a ground which gravity
+//! accelerates upward, so a has that acceleration, too.
 
 use super::direction::Weights;
-use super::motion::{Column, ancestor_velocities};
-use super::unknowns::{MotionData, Unknowns};
+use super::unknowns::{MotionData, UnknownMotion, Unknowns};
 use crate::elements::{Leaf, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
-use crate::kinematics::{Spatial, euler_parameter_rates};
+use crate::kinematics::euler_parameter_rates;
 use crate::lowering::Environment;
-use crate::model::BodyId;
+use crate::model::MarkerRef;
 use crate::symbols::Group;
 use std::collections::BTreeMap;
 
@@ -40,7 +40,100 @@ pub(super) fn link_of(mechanism: &Mechanism<'_>, leaf: Leaf) -> Option<usize> {
     mechanism.tree.link_of_body[body.index()]
 }
 
-/// One entry per unknown that moves the placeholder: Σ over its terms of w_p ∂leaf/∂θ_j + w_v ∂leaf/∂v_j + w_a ∂leaf/∂vd_j.
+/// What a placeholder of a link is made of.
+pub(super) enum Carried {
+    /// δ = z + ζ × r
+    Point(Vec3),
+    /// δ = ζ × axis
+    Axis(Vec3),
+    /// δ = y + υ × r + ζ × v
+    Velocity { r: Vec3, v: Vec3 },
+    /// δ = υ + ζ × ω
+    AngularVelocity(Vec3),
+    /// δ = x + ξ × r + 2 υ × v + ζ × a
+    Acceleration { r: Vec3, v: Vec3, a: Vec3 },
+    /// δ = ξ + υ × ω + ζ × α
+    AngularAcceleration { omega: Vec3, alpha: Vec3 },
+}
+
+/// A placeholder of a link; none for coordinates.
+pub(super) fn carried(
+    g: &mut Graph,
+    mechanism: &mut Mechanism<'_>,
+    data: MotionData<'_>,
+    leaf: Leaf,
+    link: usize,
+) -> Option<Carried> {
+    let omega = mechanism.velocities.links[link].motion.angular;
+    let mut moving = |g: &mut Graph, marker: MarkerRef| {
+        (mechanism.position(g, marker), mechanism.point_velocity(g, marker))
+    };
+    Some(match leaf {
+        Leaf::Position(marker) => Carried::Point(moving(g, marker).0),
+        Leaf::Axis(body, k) => {
+            Carried::Axis(mechanism.positions.rotation(g, mechanism.tree, body).column(k.into()))
+        }
+        Leaf::PointVelocity(marker) => {
+            let (r, v) = moving(g, marker);
+            Carried::Velocity { r, v }
+        }
+        Leaf::AngularVelocity(_) => Carried::AngularVelocity(omega),
+        Leaf::PointAcceleration(marker) => {
+            let (r, v) = moving(g, marker);
+            // A_lin + α × r + ω × v
+            let (pushed, turned) = (g.shift_motion(data.accelerations[link], r).linear, g.cross3(omega, v));
+            Carried::Acceleration { r, v, a: g.add3(pushed, turned) }
+        }
+        Leaf::AngularAcceleration(_) => {
+            Carried::AngularAcceleration { omega, alpha: data.accelerations[link].angular }
+        }
+        Leaf::Coordinate(_)
+        | Leaf::Rate(_)
+        | Leaf::Acceleration(_)
+        | Leaf::JointVelocity(_)
+        | Leaf::JointAcceleration(_) => return None,
+    })
+}
+
+impl Carried {
+    /// The change along an unknown that moves the link.
+    fn along(&self, g: &mut Graph, unknown: &UnknownMotion) -> Vec3 {
+        let UnknownMotion { position, unit, z, y, x, .. } = *unknown;
+        match *self {
+            Carried::Point(r) => {
+                let moved = g.shift_motion(unit, r).linear;
+                g.scale3(position, moved)
+            }
+            Carried::Axis(axis) => {
+                let turned = g.cross3(unit.angular, axis);
+                g.scale3(position, turned)
+            }
+            Carried::Velocity { r, v } => {
+                let (faster, turned) = (g.shift_motion(y, r).linear, g.cross3(z.angular, v));
+                g.add3(faster, turned)
+            }
+            Carried::AngularVelocity(omega) => {
+                let turned = g.cross3(z.angular, omega);
+                g.add3(y.angular, turned)
+            }
+            Carried::Acceleration { r, v, a } => {
+                let two = g.constant(2.0);
+                let twice = g.scale3(two, v);
+                let (pushed, carried) = (g.shift_motion(x, r).linear, g.cross3(y.angular, twice));
+                let turned = g.cross3(z.angular, a);
+                let sum = g.add3(pushed, carried);
+                g.add3(sum, turned)
+            }
+            Carried::AngularAcceleration { omega, alpha } => {
+                let (carried, turned) = (g.cross3(y.angular, omega), g.cross3(z.angular, alpha));
+                let sum = g.add3(x.angular, carried);
+                g.add3(sum, turned)
+            }
+        }
+    }
+}
+
+/// One entry per unknown that moves the placeholder.
 pub(super) fn leaf_changes(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
@@ -50,173 +143,45 @@ pub(super) fn leaf_changes(
 ) -> Vec<LeafChange> {
     let zero = g.zero();
     let mut changes: BTreeMap<usize, Vec<ExprId>> = BTreeMap::new();
-    for LeafDerivative { j, by } in leaf_derivatives(g, mechanism, data, leaf) {
-        for &(unknown, weights) in &unknowns.of_velocity[j] {
-            let change = changes.entry(unknown).or_insert_with(|| vec![zero; by[0].len()]);
-            let Weights { position, velocity, acceleration } = weights;
-            for (k, sum) in change.iter_mut().enumerate() {
-                let (p, q) = (g.mul(position, by[0][k]), g.mul(velocity, by[1][k]));
-                let share = g.add(p, q);
-                let pushed = g.mul(acceleration, by[2][k]);
-                let share = g.add(share, pushed);
-                *sum = g.add(*sum, share);
+    if let Some(link) = link_of(mechanism, leaf)
+        && let Some(carried) = carried(g, mechanism, data, leaf, link)
+    {
+        for b in unknowns.of_link(mechanism.tree, data, link) {
+            if let Some(unknown) = &unknowns.motions[b] {
+                changes.insert(b, carried.along(g, unknown).0.to_vec());
             }
+        }
+    }
+    // Σ over its terms of w_p ∂leaf/∂θ_j + w_v ∂leaf/∂v_j + w_a ∂leaf/∂vd_j
+    for LeafDerivative { j, by } in coordinate_derivatives(g, mechanism, leaf) {
+        for &(unknown, Weights { position, velocity, acceleration }) in &unknowns.of_velocity[j] {
+            let change = changes.entry(unknown).or_insert_with(|| vec![zero]);
+            let terms = [g.mul(position, by[0]), g.mul(velocity, by[1]), g.mul(acceleration, by[2])];
+            let share = g.sum(&terms);
+            change[0] = g.add(change[0], share);
         }
     }
     let moving = changes.into_iter().filter(|(_, change)| change.iter().any(|&c| c != zero));
     moving.map(|(unknown, change)| LeafChange { unknown, change }).collect()
 }
 
-/// Derivatives of a placeholder's scalars by θ_j, v_j and vd_j.
+/// Derivatives of a placeholder with one scalar by θ_j, v_j and vd_j.
 struct LeafDerivative {
     j: usize,
-    by: [Vec<ExprId>; 3],
+    by: [ExprId; 3],
 }
 
-impl LeafDerivative {
-    /// Of a placeholder with one scalar.
-    fn scalar(j: usize, by: [ExprId; 3]) -> LeafDerivative {
-        LeafDerivative { j, by: by.map(|x| vec![x]) }
-    }
-}
-
-/// Velocity and acceleration of a link.
-#[derive(Clone, Copy)]
-struct LinkMotion {
-    velocity: Spatial,
-    acceleration: Spatial,
-}
-
-/// A motion per θ_j, v_j and vd_j.
-type By = [Spatial; 3];
-
-impl Graph {
-    /// Change of the velocity of a link.
-    fn velocity_changes(&mut self, column: &Column, link: LinkMotion) -> By {
-        let relative = self.sub6(link.velocity, column.before);
-        [self.cross_motion(column.s, relative), column.s, self.zero_spatial()]
-    }
-
-    /// Change of its acceleration.
-    fn acceleration_changes(&mut self, column: &Column, link: LinkMotion) -> By {
-        let velocity = self.sub6(link.velocity, column.before);
-        let acceleration = self.sub6(link.acceleration, column.before_acceleration);
-        let (p, q) =
-            (self.cross_motion(column.s, acceleration), self.cross_motion(column.psi_rate, velocity));
-        let beyond = self.sub6(link.velocity, column.after);
-        let turned = self.cross_motion(column.s, beyond);
-        [self.add6(p, q), self.add6(column.psi_rate, turned), column.s]
-    }
-
-    /// v = V_lin + ω × r for the changes of V and of r.
-    fn point_velocity_changes(&mut self, column: &Column, link: LinkMotion, r: Vec3) -> [Vec3; 3] {
-        let moved = self.shift_motion(column.s, r).linear;
-        let carried = self.cross3(link.velocity.angular, moved);
-        let [position, velocity, acceleration] =
-            self.velocity_changes(column, link).map(|motion| self.shift_motion(motion, r).linear);
-        [self.add3(position, carried), velocity, acceleration]
-    }
-
-    /// a = A_lin + α × r + ω × v for the changes of A, V, r and v.
-    fn point_acceleration_changes(
-        &mut self,
-        column: &Column,
-        link: LinkMotion,
-        r: Vec3,
-        v: Vec3,
-    ) -> [Vec3; 3] {
-        let faster = self.point_velocity_changes(column, link, r);
-        let turned = self.velocity_changes(column, link);
-        let pushed = self.acceleration_changes(column, link);
-        let mut changes: [Vec3; 3] = std::array::from_fn(|k| {
-            let shifted = self.shift_motion(pushed[k], r).linear;
-            let (p, q) = (self.cross3(turned[k].angular, v), self.cross3(link.velocity.angular, faster[k]));
-            let rest = self.add3(p, q);
-            self.add3(shifted, rest)
-        });
-        let moved = self.shift_motion(column.s, r).linear;
-        let carried = self.cross3(link.acceleration.angular, moved);
-        changes[0] = self.add3(changes[0], carried);
-        changes
-    }
-}
-
-/// One entry per velocity that moves the placeholder.
-fn leaf_derivatives(
-    g: &mut Graph,
-    mechanism: &mut Mechanism<'_>,
-    data: MotionData<'_>,
-    leaf: Leaf,
-) -> Vec<LeafDerivative> {
+/// One entry per velocity on which a coordinate, its rates or a joint's velocity depends.
+fn coordinate_derivatives(g: &mut Graph, mechanism: &Mechanism<'_>, leaf: Leaf) -> Vec<LeafDerivative> {
     let (zero, one) = (g.zero(), g.one());
-    let none = g.zero_vector();
     match leaf {
-        Leaf::Position(marker) => {
-            let r = mechanism.position(g, marker);
-            of_body(g, mechanism, data, marker.body, |g, column, _| {
-                [g.shift_motion(column.s, r).linear, none, none]
-            })
-        }
-        Leaf::PointVelocity(marker) => {
-            let r = mechanism.position(g, marker);
-            of_body(g, mechanism, data, marker.body, |g, column, link| {
-                g.point_velocity_changes(column, link, r)
-            })
-        }
-        Leaf::PointAcceleration(marker) => {
-            let (r, v) = (mechanism.position(g, marker), mechanism.point_velocity(g, marker));
-            of_body(g, mechanism, data, marker.body, |g, column, link| {
-                g.point_acceleration_changes(column, link, r, v)
-            })
-        }
-        Leaf::AngularVelocity(body) => of_body(g, mechanism, data, body, |g, column, link| {
-            g.velocity_changes(column, link).map(|motion| motion.angular)
-        }),
-        Leaf::AngularAcceleration(body) => of_body(g, mechanism, data, body, |g, column, link| {
-            g.acceleration_changes(column, link).map(|motion| motion.angular)
-        }),
-        Leaf::Axis(body, k) => {
-            let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
-            of_body(g, mechanism, data, body, |g, column, _| [g.cross3(column.s.angular, axis), none, none])
-        }
         Leaf::Coordinate(z) => coordinate_changes(g, mechanism, z, 0),
         Leaf::Rate(z) => coordinate_changes(g, mechanism, z, 1),
         Leaf::Acceleration(z) => coordinate_changes(g, mechanism, z, 2),
-        Leaf::JointVelocity(j) => vec![LeafDerivative::scalar(j, [zero, one, zero])],
-        Leaf::JointAcceleration(j) => vec![LeafDerivative::scalar(j, [zero, zero, one])],
+        Leaf::JointVelocity(j) => vec![LeafDerivative { j, by: [zero, one, zero] }],
+        Leaf::JointAcceleration(j) => vec![LeafDerivative { j, by: [zero, zero, one] }],
+        _ => Vec::new(),
     }
-}
-
-fn of_body(
-    g: &mut Graph,
-    mechanism: &Mechanism<'_>,
-    data: MotionData<'_>,
-    body: BodyId,
-    derivative: impl Fn(&mut Graph, &Column, LinkMotion) -> [Vec3; 3],
-) -> Vec<LeafDerivative> {
-    // The nearest link with a joint velocity, on the way to ground.
-    let mut link = mechanism.tree.link_of_body[body.index()];
-    let Some(own) = link else {
-        return Vec::new();
-    };
-    let motion = LinkMotion {
-        velocity: mechanism.velocities.links[own].motion,
-        acceleration: data.accelerations[own],
-    };
-    while let Some(i) = link {
-        let range = mechanism.tree.links[i].v_range();
-        if let Some(last) = range.last() {
-            return ancestor_velocities(data.columns, data.parents, last)
-                .into_iter()
-                .map(|j| {
-                    let by = derivative(g, &data.columns[j], motion);
-                    LeafDerivative { j, by: by.map(|change| change.0.to_vec()) }
-                })
-                .collect();
-        }
-        link = mechanism.tree.links[i].parent;
-    }
-    Vec::new()
 }
 
 /// Of a coordinate (level 0), its rate (1) or the rate of that (2). Euler parameters have unit length, p, and
@@ -234,7 +199,7 @@ fn coordinate_changes(
     let own = |j: usize| {
         let mut by = [zero; 3];
         by[level] = one;
-        vec![LeafDerivative::scalar(j, by)]
+        vec![LeafDerivative { j, by }]
     };
     let (first, v) = match tree.link_of_z(z).map(|link| (link, link.euler_parameters())) {
         Some((_, Some((first, v)))) if z >= first => (first, v),
@@ -264,5 +229,5 @@ fn coordinate_changes(
             }
         }
     };
-    (0..3).map(|k| LeafDerivative::scalar(v + k, change(k))).collect()
+    (0..3).map(|k| LeafDerivative { j: v + k, by: change(k) }).collect()
 }

@@ -13,12 +13,6 @@ pub(super) struct Column {
     pub group: usize,
     /// S_j
     pub s: Spatial,
-    /// V₀, velocity before the group
-    pub before: Spatial,
-    /// A₀, acceleration before the group
-    pub before_acceleration: Spatial,
-    /// V, velocity after the group
-    pub after: Spatial,
     /// ψd_j
     pub psi_rate: Spatial,
     /// ψdd_j
@@ -78,17 +72,7 @@ pub(super) fn columns(
                 let s_rate = if group.len() == 1 { psi_rate } else { g.cross_motion(velocity, s) };
                 let (p, q) = (g.cross_motion(before_acceleration, s), g.cross_motion(before, psi_rate));
                 let psi_acceleration = g.add6(p, q);
-                columns.push(Column {
-                    link: i,
-                    group: group.start,
-                    s,
-                    before,
-                    before_acceleration,
-                    after: velocity,
-                    psi_rate,
-                    psi_acceleration,
-                    s_rate,
-                });
+                columns.push(Column { link: i, group: group.start, s, psi_rate, psi_acceleration, s_rate });
                 // A = A₀ + Σ S vd + Sd v
                 let (pushed, carried) = (g.scale6(vd[k], s), g.scale6(v[k], s_rate));
                 let sum = g.add6(pushed, carried);

@@ -36,8 +36,8 @@ impl Linearisation<'_, '_> {
         weights: Weights,
     ) -> PairFactors {
         let unit = Weights::by_position(g);
-        let rows = joint_directions(self.tree(), unit);
-        let directions = joint_directions(self.tree(), weights);
+        let rows = joint_directions(g, self.tree(), unit);
+        let directions = joint_directions(g, self.tree(), weights);
         let unknowns = self.unknowns(g, &directions);
         let (mechanism, data) = self.parts();
         let loads = load_tangent(g, mechanism, elements, data, &unknowns, false);

@@ -1,26 +1,22 @@
 //! Slopes: derivatives of values with respect to the motion of links. This is the transposed form of `leaf`.
 //!
-//! A value changes along unknown b by Σ over the links i that b moves of G_i·Z + H_i·δV_i + L_i·δA_i (see `unknowns`). With
-//! (Z × V)·H = Z·(V ×* H) this is a product of factors of the link and factors of the unknown,
+//! A value changes along unknown b by Σ over the links i that b moves of slope·(Z, Y, X) (see `unknowns`), a product of factors of the link and factors
+//! of the unknown, so the slopes of all links that an unknown moves can be summed once for all unknowns. A placeholder with derivative c has, from c·δ of `leaf`,
 //!
-//! (G + V ×* H + A ×* L)·Z + (H + V ×* L)·Y + L·X,
-//!
-//! so the slopes of all links that an unknown moves can be summed once for all unknowns. A placeholder with derivative c has
-//!
-//! | placeholder | G | H | L |
+//! | placeholder | factor of Z | of Y | of X |
 //! |---|---|---|---|
 //! | point r | (c, r × c) | | |
 //! | axis a | (0, a × c) | | |
-//! | velocity v of r | point r with c × ω | (c, r × c) | |
-//! | angular velocity | | (0, c) | |
-//! | acceleration of r | point r with c × α, velocity v with c × ω | (0, v × c) | (c, r × c) |
-//! | angular acceleration | | | (0, c) |
+//! | velocity v of r | (0, v × c) | (c, r × c) | |
+//! | angular velocity ω | (0, ω × c) | (0, c) | |
+//! | acceleration a of r | (0, a × c) | (0, 2 v × c) | (c, r × c) |
+//! | angular acceleration α | (0, α × c) | (0, ω × c) | (0, c) |
 
+use super::leaf::{Carried, carried};
 use super::unknowns::{MotionData, UnknownMotion};
 use crate::elements::{Leaf, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::Spatial;
-use crate::lowering::Environment;
 
 /// Derivative of a value with respect to the motion of one or several links: factors of an unknown's Z, Y, X.
 #[derive(Clone, Copy, Debug)]
@@ -133,48 +129,24 @@ pub(super) fn leaf_slope(
     link: usize,
     c: Vec3,
 ) -> Option<Slope> {
-    let velocity = mechanism.velocities.links[link].motion;
-    let acceleration = data.accelerations[link];
+    let carried = carried(g, mechanism, data, leaf, link)?;
     let none = g.zero_spatial();
-    let (mut by_place, mut by_velocity, mut by_acceleration) = (none, none, none);
-    match leaf {
-        Leaf::Position(marker) => {
-            let r = mechanism.position(g, marker);
-            by_place = g.at_point(r, c);
+    let turned = |g: &mut Graph, x: Vec3| {
+        let across = g.cross3(x, c);
+        g.moment(across)
+    };
+    Some(match carried {
+        Carried::Point(r) => Slope { z: g.at_point(r, c), y: none, x: none },
+        Carried::Axis(axis) => Slope { z: turned(g, axis), y: none, x: none },
+        Carried::Velocity { r, v } => Slope { z: turned(g, v), y: g.at_point(r, c), x: none },
+        Carried::AngularVelocity(omega) => Slope { z: turned(g, omega), y: g.moment(c), x: none },
+        Carried::Acceleration { r, v, a } => {
+            let two = g.constant(2.0);
+            let twice = g.scale3(two, v);
+            Slope { z: turned(g, a), y: turned(g, twice), x: g.at_point(r, c) }
         }
-        Leaf::Axis(body, k) => {
-            let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
-            let across = g.cross3(axis, c);
-            by_place = g.moment(across);
+        Carried::AngularAcceleration { omega, alpha } => {
+            Slope { z: turned(g, alpha), y: turned(g, omega), x: g.moment(c) }
         }
-        Leaf::PointVelocity(marker) => {
-            let r = mechanism.position(g, marker);
-            let across = g.cross3(c, velocity.angular);
-            by_place = g.at_point(r, across);
-            by_velocity = g.at_point(r, c);
-        }
-        Leaf::AngularVelocity(_) => by_velocity = g.moment(c),
-        Leaf::PointAcceleration(marker) => {
-            let (r, v) = (mechanism.position(g, marker), mechanism.point_velocity(g, marker));
-            let across = g.cross3(c, velocity.angular);
-            let (p, q) = (g.cross3(c, acceleration.angular), g.cross3(across, velocity.angular));
-            let sum = g.add3(p, q);
-            by_place = g.at_point(r, sum);
-            let turned = g.cross3(v, c);
-            let (p, q) = (g.at_point(r, across), g.moment(turned));
-            by_velocity = g.add6(p, q);
-            by_acceleration = g.at_point(r, c);
-        }
-        Leaf::AngularAcceleration(_) => by_acceleration = g.moment(c),
-        Leaf::Coordinate(_)
-        | Leaf::Rate(_)
-        | Leaf::Acceleration(_)
-        | Leaf::JointVelocity(_)
-        | Leaf::JointAcceleration(_) => return None,
-    }
-    // (G + V ×* H + A ×* L)·Z + (H + V ×* L)·Y + L·X
-    let (p, q) = (g.cross_force(velocity, by_velocity), g.cross_force(acceleration, by_acceleration));
-    let carried = g.add6(p, q);
-    let turned = g.cross_force(velocity, by_acceleration);
-    Some(Slope { z: g.add6(by_place, carried), y: g.add6(by_velocity, turned), x: by_acceleration })
+    })
 }

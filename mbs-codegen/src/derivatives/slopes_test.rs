@@ -61,9 +61,9 @@ fn accumulated_slopes_give_the_separate_changes() {
     // All three weights at once, so that no term is multiplied by zero.
     let [position, velocity, acceleration] = [0.7, -1.3, 0.4].map(|weight| g.constant(weight));
     let weights = Weights { position, velocity, acceleration };
-    let mixed = [coordinate_directions(&mut g, &tree, weights), joint_directions(&tree, weights)];
+    let mixed = [coordinate_directions(&mut g, &tree, weights), joint_directions(&mut g, &tree, weights)];
     let unit = Weights::by_position(&mut g);
-    let along = [coordinate_directions(&mut g, &tree, unit), joint_directions(&tree, unit)];
+    let along = [coordinate_directions(&mut g, &tree, unit), joint_directions(&mut g, &tree, unit)];
     let mut linearisation = Linearisation::new(&mut g, &mut mechanism, &inertias);
     for (rows_along, directions) in along.iter().zip(&mixed) {
         let [(first, is_accumulated), (second, _)] = [true, false]

@@ -8,7 +8,12 @@
 //!
 //! Z,   δV = Y + Z × V_i,   δA = X + Y × V_i + Z × A_i,
 //!
-//! the sums of the derivatives in `leaf` over the columns, sorted by factors of the unknown and factors of the link.
+//! sorted by factors of the unknown and factors of the link. The rate of a column S_j is ψd_j from what moves before its group; with V₀ and A₀ before it and V
+//! after it,
+//!
+//! ∂V_i/∂θ_j = S_j × (V_i − V₀),  ∂V_i/∂v_j = S_j,  ∂A_i/∂θ_j = S_j × (A_i − A₀) + ψd_j × (V_i − V₀),  ∂A_i/∂v_j = ψd_j + S_j × (V_i − V),  ∂A_i/∂vd_j = S_j:
+//!
+//! seen from before the group, everything after it rotates as a whole.
 
 use super::direction::{Direction, Weights};
 use super::motion::{Column, ancestor_velocities};
@@ -23,6 +28,9 @@ pub(super) struct UnknownMotion {
     pub link: usize,
     /// First velocity of its group.
     pub group: usize,
+    /// w_p, and Z for w_p = 1: what differs in weights alone is then computed once.
+    pub position: ExprId,
+    pub unit: Spatial,
     pub z: Spatial,
     pub y: Spatial,
     pub x: Spatial,
@@ -95,14 +103,14 @@ impl Unknowns {
 fn unknown_motion(g: &mut Graph, columns: &[Column], direction: &Direction) -> Option<UnknownMotion> {
     let first = columns.get(direction.terms.first()?.j)?;
     let none = g.zero_spatial();
-    let [mut z, mut y, mut x] = [none; 3];
+    let [mut unit, mut y, mut x] = [none; 3];
     let add = |g: &mut Graph, sum: &mut Spatial, weight: ExprId, part: Spatial| {
         let share = g.scale6(weight, part);
         *sum = g.add6(*sum, share);
     };
     for term in &direction.terms {
         let (column, w) = (columns.get(term.j)?, term.weights);
-        add(g, &mut z, w.position, column.s);
+        add(g, &mut unit, term.unit, column.s);
         add(g, &mut y, w.velocity, column.s);
         add(g, &mut y, w.position, column.psi_rate);
         add(g, &mut x, w.acceleration, column.s);
@@ -110,5 +118,6 @@ fn unknown_motion(g: &mut Graph, columns: &[Column], direction: &Direction) -> O
         add(g, &mut x, w.velocity, turned);
         add(g, &mut x, w.position, column.psi_acceleration);
     }
-    Some(UnknownMotion { link: first.link, group: first.group, z, y, x })
+    let (position, z) = (direction.position, g.scale6(direction.position, unit));
+    Some(UnknownMotion { link: first.link, group: first.group, position, unit, z, y, x })
 }

@@ -260,10 +260,10 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         let forces: Vec<&Element<'_>> = self.forces.iter().collect();
         let tree = mechanism.tree;
         let rows = Weights::by_position(g);
-        let rows = joint_directions(tree, rows);
+        let rows = joint_directions(g, tree, rows);
         let unit = [Weights::by_position(g), Weights::by_velocity(g), Weights::by_acceleration(g)];
         let mut linearisation = Linearisation::new(g, &mut mechanism, &inertias);
-        let directions = unit.map(|weights| joint_directions(tree, weights));
+        let directions = unit.map(|weights| joint_directions(g, tree, weights));
         let tangents = linearisation.tangents(g, &forces, &rows, &directions, &[]);
         tangents.map(Square::dense).to_vec()
     }

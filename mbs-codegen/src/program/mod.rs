@@ -587,9 +587,10 @@ impl Program {
             // A diagonal of small numbers follows the entries.
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
-            // A tangent that steps carry: age, step size, sizes of the rows, factors.
+            // A tangent that steps carry: age, step size, sizes of the rows, factors; zdd and λ at the start of the last step.
             Size::n_carried if self.carries_tangent() => {
-                2 + self.size(Size::rows) + self.size(Size::n_factors)
+                let changing = self.coordinates.len() + self.size(Size::rows);
+                2 + self.size(Size::rows) + self.size(Size::n_factors) + changing
             }
             Size::n_carried => 0,
             Size::parameters => self.sensitivity.len(),

@@ -85,7 +85,7 @@ impl Equations<'_, '_, '_> {
         let vd = factors.solve(g, rhs);
 
         let unit = [Weights::by_position(g), Weights::by_velocity(g)];
-        let directions = unit.map(|weights| joint_directions(tree, weights));
+        let directions = unit.map(|weights| joint_directions(g, tree, weights));
         let mut linearisation = Linearisation::new(g, &mut mechanism, &inertias);
         let tau = linearisation.forces(g, &loads);
         let tangents =

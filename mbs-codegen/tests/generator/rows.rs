@@ -140,3 +140,40 @@ fn parameters_that_no_body_has_are_refused_by_name() {
     assert!(problems(&case("h: 0.2")).contains("case `odd`: constraint `Q.z` can never be met"));
     assert_eq!(problems(&case("m: 2, a: 0.3")), "");
 }
+
+/// The distance of two points does not depend on what moves both; a component of their difference does, and so does a distance at one value of a parameter only.
+#[test]
+fn entries_that_vanish_identically_are_left_out() {
+    let text = |value: &str| {
+        format!(
+            "
+mbs: 1
+name: carried
+parameters: {{off: 0}}
+gravity: [0, 0, -9.81]
+bodies:
+  base: &body {{mass: 2, com: [0.1, 0.2, 0], inertia: [1, 1.5, 2], points: {{p: [0.5, 0.2, 0.1], q: [-0.4, 0.1, 0.3]}}}}
+  left: *body
+  right: *body
+joints:
+  ride: {{type: floating, parent: ground, child: base}}
+  first: {{type: revolute, parent: base.p, child: left, axis: [1, 2, 0.5], start: 0.3}}
+  second: {{type: revolute, parent: base.q, child: right, axis: [0, 1, -0.4], start: {{value: 0.2, hold: true}}}}
+constraints:
+  rope: {{type: equation, value: \"{value}\"}}
+simulation: {{end: 1, step: 0.01}}
+"
+        )
+    };
+    let columns = |value: &str| {
+        let program = program(&text(value)).expect("regular");
+        let rope = program.structure.pattern.holonomic.iter().filter(|(row, _)| *row == 0);
+        rope.map(|&(_, column)| column).collect::<Vec<_>>()
+    };
+    let difference = "(pos(left.q) - pos(right.p))";
+    // x, y, z and four Euler parameters of the base, then the two angles.
+    assert_eq!(columns(&format!("dot({difference}, {difference}) - 1")), [7, 8]);
+    assert_eq!(columns(&format!("{difference}.x")), [3, 4, 5, 6, 7, 8]);
+    let seen = columns(&format!("dot({difference}, {difference}) + off*pos(left.q).z - 1"));
+    assert_eq!(seen, [2, 3, 4, 5, 6, 7, 8]);
+}

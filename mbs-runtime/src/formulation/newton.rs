@@ -55,7 +55,7 @@ use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Formulas, Kinematics, StepStatistics};
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row};
-use crate::linear::{Leading, all_finite, copy, largest, leading};
+use crate::linear::{Leading, add_scaled, all_finite, copy, largest, leading};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
@@ -216,6 +216,12 @@ impl<'a, M: Constrained> Step<'a, M> {
             if let (Some((sizes, factors)), true) = (rest.split_at_checked(rows), *age != M::S::ZERO) {
                 copy(step.sizes, sizes);
                 copy(step.leading.factors, factors);
+                // zdd and λ at the start of the step before: what they changed by, to where corrections stand.
+                let (_, before) = factors.split_at_checked(dims.n_factors).unwrap_or_default();
+                let now = moving.now.zdd.iter().chain(&*moving.lambda);
+                for (x, (&now, &before)) in step.x.iter_mut().zip(now.zip(before)) {
+                    *x = now - before;
+                }
             }
         }
         // zdd_next = zdd, λ_next = λ; a row that is not active has no multiplier.
@@ -238,15 +244,24 @@ impl<'a, M: Constrained> Step<'a, M> {
         if !self.formulas.keeps_acceleration {
             copy(a, zdd);
         }
+        if let [age, ..] = &*self.kept {
+            let dims = self.system.dims();
+            let numbers = 2 + dims.rows() + dims.n_factors;
+            let changed = if self.renewed { numbers } else { 2 };
+            let carried = *age != M::S::ZERO;
+            if let (Some(to), Some(from)) = (moving.tangent.get_mut(..changed), self.kept.get(..changed)) {
+                copy(to, from);
+            }
+            if let (Some(before), true) = (moving.tangent.get_mut(numbers..), carried) {
+                let now = moving.now.zdd.iter().chain(&*moving.lambda);
+                before.iter_mut().zip(now).for_each(|(before, now)| *before = *now);
+            }
+        }
         copy(moving.now.z, z);
         copy(moving.now.zd, zd);
         copy(moving.now.zdd, zdd);
         copy(moving.now.a, a);
         copy(moving.lambda, self.lambda);
-        let changed = if self.renewed { self.kept.len() } else { self.kept.len().min(2) };
-        if let (Some(to), Some(from)) = (moving.tangent.get_mut(..changed), self.kept.get(..changed)) {
-            copy(to, from);
-        }
         *moving.t = self.t_next;
         self.statistics.fallbacks = self.leading.fallbacks;
         Ok(self.statistics)
@@ -325,6 +340,9 @@ impl<M: Constrained> Step<'_, M> {
         // A tangent of a step before: of its matrix nothing is left but factors and sizes of rows.
         let age = self.take_tangent(settings.tangent == Tangent::Carried && self.active.is_none());
         let mut old = age > 0.0;
+        if old {
+            self.extrapolate().map_err(fail)?;
+        }
         let (mut reuse, mut dense) = (old, false);
         let mut previous = f64::INFINITY;
         for iteration in 1..=settings.max_iterations {
@@ -425,6 +443,16 @@ impl<M: Constrained> Step<'_, M> {
         }
         let limits = (position, threshold);
         Err(not_converged(&dims, failure, self.statistics, limits, self.phi, self.sizes, self.x))
+    }
+
+    /// zdd and λ go on as in the step before, of the same size, by what stands in x: the iteration begins nearer to its end, which an old tangent reaches in
+    /// small steps only.
+    #[inline(always)]
+    fn extrapolate(&mut self) -> Result<(), EvalError> {
+        let (delta, dlambda) = cut("x", self.x, self.system.dims().nq)?;
+        self.formulas.correct(delta, &mut self.next);
+        add_scaled(self.lambda, M::S::ONE, dlambda);
+        Ok(())
     }
 
     /// Takes the tangent of a step before, which is in its place, if it is wanted and there is one: its age. The next

@@ -11,7 +11,7 @@
 //! | S | row scale: Σ_j Φ_kj²/M_jj at the start | rows |
 //! | α | penalty of each row, for [`Penalty::Rows`](super::Penalty::Rows) | rows |
 //! | redundant | one if rows depend on each other, otherwise zero | 1 |
-//! | tangent | what [`Tangent::Carried`](super::Tangent::Carried) hands on: age, step size, sizes of the rows, factors | n_carried |
+//! | tangent | what [`Tangent::Carried`](super::Tangent::Carried) hands on: age, step size, sizes of the rows, factors; zdd and λ before | n_carried |
 
 use crate::constrained::Motion;
 use crate::error::StepError;

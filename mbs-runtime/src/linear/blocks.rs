@@ -114,12 +114,19 @@ impl<'a, S: Scalar> Blocks<'a, S> {
             (holonomic, pattern.holonomic, self.holonomic),
             (nonholonomic, pattern.nonholonomic, self.nonholonomic),
         ] {
-            for (&(row, column), value) in places.iter().zip(values) {
+            let mut entry = 0;
+            while let Some(&(row, _)) = places.get(entry) {
+                let mut most = 0.0;
+                while let Some(&(of, column)) = places.get(entry)
+                    && of == row
+                {
+                    let value = values.get(entry).map_or(0.0, |value| value.real().abs());
+                    let value = value * units.coordinate(column as usize);
+                    most = if value > most { value } else { most };
+                    entry += 1;
+                }
                 if let Some(size) = sizes.get_mut(row as usize) {
-                    let value = value.real().abs() * units.coordinate(column as usize);
-                    if value > size.real() {
-                        *size = S::from_f64(value);
-                    }
+                    *size = S::from_f64(most);
                 }
             }
         }
@@ -256,20 +263,20 @@ impl<'a, S: Scalar> BlocksMut<'a, S> {
 /// y = y + B x for the matrix B with `values` at `places`, which are in the order of rows: the sum of a row stays in a register.
 #[inline(always)]
 pub fn add_product<S: Scalar>(places: &[(u32, u32)], values: &[S], x: &[S], y: &mut [S]) {
-    let (mut row, mut sum) = (u32::MAX, S::ZERO);
-    for (&(i, j), &value) in places.iter().zip(values) {
-        if i != row {
-            if let Some(y) = y.get_mut(row as usize) {
-                *y = sum;
+    let values = values.get(..places.len()).unwrap_or_default();
+    let mut entry = 0;
+    while let Some(&(i, _)) = places.get(entry) {
+        let mut out_of_place = S::ZERO;
+        let y = y.get_mut(i as usize).unwrap_or(&mut out_of_place);
+        let mut sum = *y;
+        while let Some(&(row, j)) = places.get(entry)
+            && row == i
+        {
+            if let (Some(&value), Some(&x)) = (values.get(entry), x.get(j as usize)) {
+                sum += value * x;
             }
-            row = i;
-            sum = y.get(i as usize).copied().unwrap_or(S::ZERO);
+            entry += 1;
         }
-        if let Some(&x) = x.get(j as usize) {
-            sum += value * x;
-        }
-    }
-    if let Some(y) = y.get_mut(row as usize) {
         *y = sum;
     }
 }

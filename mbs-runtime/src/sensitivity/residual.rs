@@ -44,55 +44,86 @@ impl<'s, S: Scalar> Lowers<'s, S> {
     }
 }
 
-/// For a matrix in the order of its rows: residual_i −= Σ b_ij x_j, sizes_i += size Σ |b_ij|. The sums of a row stay in registers.
+/// Equations, each with what is left of it and the size of what it sums.
+struct Equations<'s, S> {
+    left: &'s mut [S],
+    sizes: &'s mut [S],
+}
+
+impl<'s, S: Scalar> Equations<'s, S> {
+    /// As many of both.
+    #[inline(always)]
+    fn new(left: &'s mut [S], sizes: &'s mut [S]) -> Self {
+        let n = left.len().min(sizes.len());
+        Self { left: left.get_mut(..n).unwrap_or_default(), sizes: sizes.get_mut(..n).unwrap_or_default() }
+    }
+
+    /// left_i −= product, sizes_i += size
+    #[inline(always)]
+    fn subtract(&mut self, i: u32, product: S, size: f64) {
+        if let (Some(left), Some(sum)) = (self.left.get_mut(i as usize), self.sizes.get_mut(i as usize)) {
+            *left -= product;
+            *sum += S::from_f64(size);
+        }
+    }
+}
+
+/// For a matrix W of the upper left: left_i −= Σ w_ij x_j, sizes_i += size Σ |w_ij|. In the order of its rows, the sums of which stay in registers.
 #[inline(always)]
 fn subtract_rows<S: Scalar>(
     places: &[(u32, u32)],
     values: &[S],
     x: &[S],
     size: f64,
-    residual: &mut [S],
-    sizes: &mut [S],
+    equations: &mut Equations<'_, S>,
 ) {
-    let (mut row, mut left, mut sum) = (u32::MAX, S::ZERO, 0.0);
-    for (&(i, j), &value) in places.iter().zip(values) {
-        if i != row {
-            end_row(row, left, size * sum, residual, sizes);
-            (row, sum) = (i, 0.0);
-            left = residual.get(i as usize).copied().unwrap_or(S::ZERO);
+    let values = values.get(..places.len()).unwrap_or_default();
+    let mut entry = 0;
+    while let Some(&(i, _)) = places.get(entry) {
+        let (mut left, mut sum) = (S::ZERO, 0.0);
+        while let Some(&(row, j)) = places.get(entry)
+            && row == i
+        {
+            if let (Some(&value), Some(&x)) = (values.get(entry), x.get(j as usize)) {
+                left += value * x;
+                sum += value.real().abs();
+            }
+            entry += 1;
         }
-        if let Some(&x) = x.get(j as usize) {
-            left -= value * x;
-            sum += value.real().abs();
-        }
-    }
-    end_row(row, left, size * sum, residual, sizes);
-}
-
-#[inline(always)]
-fn end_row<S: Scalar>(row: u32, left: S, size: f64, residual: &mut [S], sizes: &mut [S]) {
-    if let (Some(r), Some(to)) = (residual.get_mut(row as usize), sizes.get_mut(row as usize)) {
-        *r = left;
-        *to += S::from_f64(size);
+        equations.subtract(i, left, size * sum);
     }
 }
 
-/// For a matrix that is transposed: residual_j −= Σ b_ij x_i, sizes_j += Σ |b_ij| size(x_i).
+/// For rows B and their transpose, upper the one and lower the other: rows_k −= Σ b_kj x_j, top_j −= Σ b'_kj λ_k.
 #[inline(always)]
-fn subtract_columns<S: Scalar>(
+fn subtract_border<S: Scalar>(
     places: &[(u32, u32)],
-    values: &[S],
-    x: &[S],
-    size: impl Fn(S) -> f64,
-    residual: &mut [S],
-    sizes: &mut [S],
+    [upper, lower]: [&[S]; 2],
+    [x, lambda]: [&[S]; 2],
+    size: f64,
+    top: &mut Equations<'_, S>,
+    rows: &mut Equations<'_, S>,
 ) {
-    for (&(i, j), &value) in places.iter().zip(values) {
-        let equation = (residual.get_mut(j as usize), sizes.get_mut(j as usize));
-        if let ((Some(r), Some(to)), Some(&x)) = (equation, x.get(i as usize)) {
-            *r -= value * x;
-            *to += S::from_f64(value.real().abs() * size(x));
+    let n = places.len();
+    let (upper, lower) = (upper.get(..n).unwrap_or_default(), lower.get(..n).unwrap_or_default());
+    let mut entry = 0;
+    while let Some(&(k, _)) = places.get(entry) {
+        let multiplier = lambda.get(k as usize).copied().unwrap_or(S::ZERO);
+        let magnitude = multiplier.real().abs();
+        let (mut left, mut sum) = (S::ZERO, 0.0);
+        while let Some(&(row, j)) = places.get(entry)
+            && row == k
+        {
+            if let (Some(&up), Some(&down), Some(&x)) =
+                (upper.get(entry), lower.get(entry), x.get(j as usize))
+            {
+                top.subtract(j, up * multiplier, up.real().abs() * magnitude);
+                left += down * x;
+                sum += down.real().abs();
+            }
+            entry += 1;
         }
+        rows.subtract(k, left, size * sum);
     }
 }
 
@@ -114,10 +145,15 @@ pub(super) fn sum_sizes<S: Scalar>(
     sizes.fill(S::ZERO);
     let (top, rows) = cut_mut("residual", residual, dims.nq)?;
     let (top_sizes, row_sizes) = cut_mut("sizes", sizes, dims.nq)?;
+    let top = &mut Equations::new(top, top_sizes);
     if transposed {
-        subtract_columns(pattern.tangent, blocks.tangent, x, |_| size, top, top_sizes);
+        for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
+            if let Some(&x) = x.get(i as usize) {
+                top.subtract(j, value * x, value.real().abs() * size);
+            }
+        }
     } else {
-        subtract_rows(pattern.tangent, blocks.tangent, x, size, top, top_sizes);
+        subtract_rows(pattern.tangent, blocks.tangent, x, size, top);
     }
     let parts = [
         (0, pattern.holonomic, blocks.holonomic, blocks.holonomic),
@@ -127,12 +163,11 @@ pub(super) fn sum_sizes<S: Scalar>(
         if places.is_empty() {
             continue;
         }
-        let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
+        let values = if transposed { [lower, upper] } else { [upper, lower] };
         let (_, lambda) = cut("x", multipliers, first)?;
-        subtract_columns(places, upper, lambda, |x| x.real().abs(), top, top_sizes);
         let (_, rows) = cut_mut("residual", rows, first)?;
         let (_, row_sizes) = cut_mut("sizes", row_sizes, first)?;
-        subtract_rows(places, lower, x, size, rows, row_sizes);
+        subtract_border(places, values, [x, lambda], size, top, &mut Equations::new(rows, row_sizes));
     }
     for (k, active) in active.into_iter().flatten().enumerate() {
         let row = (rows.get_mut(k), row_sizes.get_mut(k), multipliers.get(k));
