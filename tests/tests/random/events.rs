@@ -169,6 +169,9 @@ fn gradients_through_events_of_random_mechanisms() {
                 formulation,
                 integrator,
                 newton_tolerance: 1e-13,
+                // Differences divide errors of runs by 1e−5.
+                relative_tolerance: 1e-12,
+                absolute_tolerance: 1e-13,
                 ..settings
             };
             match compare(&program, &simulation, &places) {
