@@ -413,7 +413,9 @@ pub mod cart_pole {
         type Markers = Markers;
         type Reactions = rt::named::Nothing;
         type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
-        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len::<rt::Rk4>(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len::<
+            rt::Rk4,
+        >(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Rk4>;
         const NAMES: rt::named::NameTable = NAMES;
@@ -500,7 +502,9 @@ pub mod cart_pole {
     }
     rt::fields!(Gradient[S; 24] { lean, effort, drift });
     /// All memory of a differentiated run.
-    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len::<rt::Rk4>(&DIMS)];
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len::<
+        rt::Rk4,
+    >(&DIMS)];
     impl rt::simulation::Differentiable for Model {
         type Gradient = Gradient;
         type Memory = GradientMemory;

@@ -559,7 +559,10 @@ pub mod five_bar_bouncing {
     rt::fields!(Gradient[S; 12] { psi1, psi2, psi3 });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; EVENT_MEMORY
-        .gradient_len(rt::simulation::GradientMemory::projected_len::<rt::Rk4>(&DIMS), &DIMS)];
+        .gradient_len(
+            rt::simulation::GradientMemory::projected_len::<rt::Rk4>(&DIMS),
+            &DIMS,
+        )];
     impl rt::simulation::Differentiable for Model {
         type Gradient = Gradient;
         type Memory = GradientMemory;

@@ -341,7 +341,9 @@ pub mod spinning_top {
         type Markers = rt::named::Nothing;
         type Reactions = rt::named::Nothing;
         type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
-        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len::<rt::Adaptive>(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len::<
+            rt::Adaptive,
+        >(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Adaptive>;
         const NAMES: rt::named::NameTable = NAMES;
@@ -417,7 +419,9 @@ pub mod spinning_top {
     }
     rt::fields!(Gradient[S; 21] { upright, sway, aside });
     /// All memory of a differentiated run.
-    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len::<rt::Adaptive>(&DIMS)];
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len::<
+        rt::Adaptive,
+    >(&DIMS)];
     impl rt::simulation::Differentiable for Model {
         type Gradient = Gradient;
         type Memory = GradientMemory;

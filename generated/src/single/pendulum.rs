@@ -324,7 +324,9 @@ pub mod pendulum {
         type Markers = Markers;
         type Reactions = rt::named::Nothing;
         type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
-        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len::<rt::Rk4>(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len::<
+            rt::Rk4,
+        >(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Rk4>;
         const NAMES: rt::named::NameTable = NAMES;
@@ -387,7 +389,9 @@ pub mod pendulum {
     }
     rt::fields!(Gradient[S; 12] { haste, load, side });
     /// All memory of a differentiated run.
-    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len::<rt::Rk4>(&DIMS)];
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len::<
+        rt::Rk4,
+    >(&DIMS)];
     impl rt::simulation::Differentiable for Model {
         type Gradient = Gradient;
         type Memory = GradientMemory;

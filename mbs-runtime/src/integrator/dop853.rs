@@ -5,10 +5,10 @@
 //! six digits or more, no other method of this crate needs so few evaluations.
 //!
 //! The stages k2 to k5 have no weight in solution, errors and dense output. Once the step is made, their places hold the second error
-//! estimate and the three stages that dense output needs besides; the rate at the end of the step has one of its own. Euler parameters are
-//! renormalised, and what the system corrects is corrected, before that rate is evaluated: it is that at the very state that the step returns, and serves
-//! as the first stage of the next step bit for bit. These corrections move y by its local error, O(h⁹), and the dense output, which runs to
-//! the corrected end, by O(h⁹) against O(h⁸): no order is lost.
+//! estimate and the three stages that dense output needs besides; the rate at the end of the step has one of its own, and is not handed on, so that a
+//! run does not depend on who looks into its steps. Euler parameters are renormalised, and what the system corrects is corrected, before that rate is
+//! evaluated. These corrections move y by its local error, O(h⁹), and the dense output, which runs to the corrected end, by O(h⁹) against O(h⁸): no
+//! order is lost.
 
 use super::controlled::{Controlled, Ends, Estimated};
 use super::explicit::Tableau;
@@ -155,9 +155,6 @@ const E3: [f64; STAGES] = [
     B[10],
     B[11] - 3.0 / 136.0,
 ];
-
-/// Place of the rate at the end of the step among the rates.
-const END: usize = STAGES;
 
 /// Nodes of the stages of dense output,
 const MORE_C: [f64; 3] = [0.1, 0.2, 7.0 / 9.0];
@@ -308,13 +305,11 @@ impl<S: Scalar> Stages<'_, S> {
         field.finish(t + h, y1)
     }
 
-    /// Forgets the rates of the end and of dense output: a rate that is known is finite.
+    /// Forgets the last rate of dense output: one that is known is finite.
     #[inline(always)]
     fn forget(&mut self) {
-        for place in [MORE[2], END] {
-            if let Some(first) = self.k.get_mut(place).and_then(|k| k.first_mut()) {
-                *first = S::from_f64(f64::NAN);
-            }
+        if let Some(first) = self.k[MORE[2]].first_mut() {
+            *first = S::from_f64(f64::NAN);
         }
     }
 
@@ -392,13 +387,8 @@ impl Estimated for Dop853 {
     }
 
     #[inline(always)]
-    fn hand_on<S: Scalar>(stages: &mut Self::Stages<'_, S>) -> bool {
-        let [first, .., end] = &mut stages.k;
-        let known = is_known(end);
-        if known {
-            copy(first, end);
-        }
-        known
+    fn hand_on<S: Scalar>(_: &mut Self::Stages<'_, S>) -> bool {
+        false
     }
 
     #[inline(always)]
