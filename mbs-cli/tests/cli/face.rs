@@ -192,7 +192,10 @@ fn every_family_of_methods_goes_past_events() {
     bounces!(stiff_ball, stiff_ball::Setup::new(Default::default()), &[HOP], 2, step);
     bounces!(methods, methods::Setup::new(Default::default()), &[LINKAGE], 1, step);
     let names: Vec<&str> = methods::CASES.iter().map(|case| case.name()).collect();
-    assert_eq!(names, ["chosen", "chosen_controlled"]);
+    assert_eq!(
+        names,
+        ["chosen", "chosen_controlled", "stages", "chosen_stages", "chosen_rule", "chosen_alpha"]
+    );
     for &case in methods::CASES {
         bounces!(methods, methods::Setup::of_case(case), &[LINKAGE, "--case", case.name()], 1, step);
     }
@@ -252,7 +255,7 @@ fn cases_of_a_spatial_linkage() {
     let names: Vec<&str> = spatial::CASES.iter().map(|case| case.name()).collect();
     assert_eq!(
         names,
-        ["damped", "explicit", "controlled", "stiff", "independent", "stiff_independent", "moved"]
+        ["damped", "explicit", "controlled", "stiff", "independent", "alpha", "stiff_independent", "moved"]
     );
     // A module of one case alone.
     agrees!(moved, moved::Setup::new(Default::default()), &[SPATIAL, "--case", "moved"]);

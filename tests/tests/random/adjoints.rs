@@ -108,7 +108,7 @@ fn compare(model: &Interpreted, simulation: &Simulation, random: &mut Random) ->
     Ok([worst, (left - right).abs() / scale.max(1e-12)])
 }
 
-const METHODS: [(Formulation, Integrator); 13] = [
+const METHODS: [(Formulation, Integrator); 15] = [
     (Formulation::Ali3p, Integrator::Trapezoidal),
     (Formulation::Ali3p, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
     (Formulation::Ali3p, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
@@ -122,6 +122,8 @@ const METHODS: [(Formulation, Integrator); 13] = [
     (Formulation::MatrixR, Integrator::DormandPrince),
     (Formulation::MatrixR, Integrator::Sdirk4),
     (Formulation::MatrixR, Integrator::Trapezoidal),
+    (Formulation::MatrixR, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
+    (Formulation::MatrixR, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
 ];
 
 #[test]

@@ -10,7 +10,7 @@ use mbs_engine::Interpreted;
 use mbs_runtime::System;
 use mbs_runtime::simulation::{
     EventMemory, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, StiffIndependentMemory,
-    in_independent, in_stages,
+    in_independent, in_independent_stages, in_stages,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -80,6 +80,7 @@ impl Footprint {
                 let inner = match kind {
                     MemoryKind::StiffTree | MemoryKind::StiffProjected => in_stages(&dims),
                     MemoryKind::Independent => in_independent(&dims),
+                    MemoryKind::StiffIndependent => in_independent_stages(&dims),
                     _ => dims,
                 };
                 let [state, scratch, gradient] = one;
