@@ -123,7 +123,7 @@ What goes together, for a model with closed loops or constraints:
   ali3p             trapezoidal, newmark, generalized_alpha
   index1, penalty   these, with violations damped critically at 0.1/step rad/s;
                     rk4, dormand_prince, dop853, sdirk4, projected onto the constraints after each step
-  matrix_r          rk4, dormand_prince, dop853, sdirk4, trapezoidal, in independent coordinates
+  matrix_r          every integrator, in independent coordinates
 A model without them takes every integrator, and its formulation means nothing.
 
 Columns of the CSV file, all in SI units and radians:

@@ -22,6 +22,7 @@ use mbs_engine::gradient::adjoint::Choice;
 use mbs_engine::gradient::{self, Effort, InputHistory, Ran};
 use mbs_engine::simulation::{
     Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
+    warning_of_projections,
 };
 use mbs_runtime::{AdjointStatistics, Schedule, StepError};
 use serde_json::{Map, Value, json};
@@ -105,6 +106,10 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let Some((ran, written)) = finish(watcher, outcome, failed)? else { return Ok(()) };
     for jump in &ran.jumps {
         files::complain(&format!("warning: {jump}\n"));
+    }
+    let (Effort::Implicit(run) | Effort::Explicit(run)) = &ran.found.effort;
+    if let Some(warning) = warning_of_projections(run.short_projections) {
+        files::complain(&format!("warning: {warning}\n"));
     }
     let further = Further::new(arguments, &interpreted, &settings, first, &ran, choice.memory, history)?;
     if let (Some(file), Some(history)) = (&arguments.input_history, &further.history) {

@@ -192,7 +192,17 @@ fn every_family_of_methods_goes_past_events() {
     bounces!(stiff_ball, stiff_ball::Setup::new(Default::default()), &[HOP], 2, step);
     bounces!(methods, methods::Setup::new(Default::default()), &[LINKAGE], 1, step);
     let names: Vec<&str> = methods::CASES.iter().map(|case| case.name()).collect();
-    assert_eq!(names, ["chosen", "chosen_controlled", "high", "chosen_high"]);
+    let expected = [
+        "chosen",
+        "chosen_controlled",
+        "high",
+        "chosen_high",
+        "stages",
+        "chosen_stages",
+        "chosen_rule",
+        "chosen_alpha",
+    ];
+    assert_eq!(names, expected);
     for &case in methods::CASES {
         bounces!(methods, methods::Setup::of_case(case), &[LINKAGE, "--case", case.name()], 1, step);
     }
@@ -285,6 +295,7 @@ fn cases_of_a_spatial_linkage() {
             "stiff",
             "independent",
             "high_independent",
+            "alpha",
             "stiff_independent",
             "moved"
         ]

@@ -104,6 +104,16 @@ fn other_methods_pass() {
             &["--formulation", "matrix_r", "--integrator", "sdirk4", "--rtol", "1e-5", "--atol", "1e-5"],
         ),
         ("whipple", &["--formulation", "matrix_r", "--integrator", "trapezoidal"]),
+        ("five_bar", &["--formulation", "matrix_r", "--integrator", "generalized_alpha"]),
+        (
+            "whipple",
+            &["--formulation", "matrix_r", "--integrator", "generalized_alpha", "--spectral-radius", "0.3"],
+        ),
+        (
+            "crank_rocker",
+            &["--formulation", "matrix_r", "--integrator", "newmark", "--beta", "0.3", "--gamma", "0.6"],
+        ),
+        ("five_bar_bouncing", &["--formulation", "matrix_r", "--integrator", "generalized_alpha"]),
         ("torque_free_top", &["--integrator", "sdirk4", "--rtol", "1e-4", "--atol", "1e-4"]),
         ("two_point_masses", &["--integrator", "rk4"]),
         ("crank_rocker", &["--integrator", "newmark", "--beta", "0.3", "--gamma", "0.6"]),

@@ -390,16 +390,14 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
     let independent = simulation.formulation == Formulation::MatrixR && constrained;
     let jumps = program.events.changes_rows || program.events.moves;
-    // Under constraints steps of implicit stages past events do not have the bits of the command.
-    let stages = simulation.integrator == Integrator::Sdirk4;
-    let unproved = constrained && simulation.solves_stages(constrained);
-    if !has(&BundleKind::EVENTS) || (independent && jumps) || unproved {
+    if !has(&BundleKind::EVENTS) || (independent && jumps) {
         return None;
     }
-    let dims = match simulation.integrator {
-        _ if stages => quote!(&rt::simulation::in_stages(&DIMS)),
-        _ if independent => quote!(&rt::simulation::in_independent(&DIMS)),
-        _ => quote!(&DIMS),
+    let dims = match (simulation.solves_stages(constrained), independent) {
+        (true, true) => quote!(&rt::simulation::in_independent_stages(&DIMS)),
+        (true, false) => quote!(&rt::simulation::in_stages(&DIMS)),
+        (false, true) => quote!(&rt::simulation::in_independent(&DIMS)),
+        (false, false) => quote!(&DIMS),
     };
     let Method { kind, value, state, scratch, gradient } = method;
     let gradient = gradient.filter(|_| has(&BundleKind::EVENT_SENSITIVITIES));

@@ -53,7 +53,7 @@ pub use follower::{Follower, Silent};
 pub use instance::{
     Instance, InstanceError, independent, interpret, open_objectives, refuse_held_signals, simulation,
 };
-pub use observer::{EventSeen, Norms, Now, Seen, history_columns};
+pub use observer::{EventSeen, Norms, Now, Seen, history_columns, warning_of_projections};
 pub use run::{Effort, Record, run, stride, undefined, undefined_along};
 pub(crate) use run::{refused_choice, refused_with_events};
 pub use settings::{Analysis, Overrides, Setting, SettingError, Settings};

@@ -198,6 +198,8 @@ pub struct Seen {
     pub curves: Curves,
     /// Curves of everything, as [`history_columns`] names them; none if not asked for, or before the first result.
     pub history: Option<Curves>,
+    /// Projections that ended well above rounding.
+    pub short_projections: usize,
 }
 
 /// An event that happened.
@@ -225,6 +227,13 @@ pub fn history_columns(model: &Model, program: &Program, settings: &Settings) ->
     columns(model, program, settings).into_iter().skip(1).chain(norms).collect()
 }
 
+/// What to say of a run in which this many projections ended well above rounding.
+pub fn warning_of_projections(short: usize) -> Option<String> {
+    let what = "projections ended short of rounding: velocities or accelerations do not keep the constraints to their last digits, while gradients \
+                take them as kept; the mechanism passes a singular position, or constraints nearly depend on each other";
+    (short > 0).then(|| format!("{short} {what}"))
+}
+
 impl Seen {
     /// The objectives at the last node.
     pub fn objectives(&self) -> Vec<f64> {
@@ -249,6 +258,7 @@ impl Seen {
                      the model; choose a shorter step or a smaller tolerance"
                 )
             }))
+            .chain(warning_of_projections(self.short_projections))
             .collect()
     }
 
@@ -273,6 +283,7 @@ impl Seen {
             events: Vec::new(),
             curves: Curves::new(dims.nq),
             history: None,
+            short_projections: 0,
         }
     }
 }

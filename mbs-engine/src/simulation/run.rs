@@ -387,6 +387,9 @@ fn record(
     outcome: Result<Effort, StepError>,
 ) -> Record {
     let seconds = observer.finish();
+    if let Ok(Effort::Implicit(statistics)) = &outcome {
+        observer.seen.short_projections = statistics.short_projections;
+    }
     let (effort, failure) = match outcome {
         Ok(effort) => (effort, observer.failure),
         Err(error) => (Effort::Unknown, Some(RunFailure::Step(error))),

@@ -146,10 +146,10 @@ impl<S: Scalar> Model<S> {
     /// Events are located by real parts; in complex numbers their times get the imaginary parts that make their functions zero.
     fn with_events(&self, method: &Method, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
         let damping = match *method {
-            Method::Rk4(damping) => damping,
+            Method::Rk4(damping) | Method::Trapezoidal(damping) => damping,
             Method::Ali3p(method) => return self.implicit(method, simulation),
             Method::Index1(method) => return self.implicit(method, simulation),
-            Method::DormandPrince(..) | Method::Dop853(..) | Method::Sdirk4(..) | Method::Trapezoidal(_) => {
+            Method::DormandPrince(..) | Method::Dop853(..) | Method::Sdirk4(..) => {
                 let what = "a gradient across events is compared with runs of fixed steps: take `rk4`";
                 return Err(StepError::Unsupported { what });
             }
@@ -165,7 +165,14 @@ impl<S: Scalar> Model<S> {
             None => renormalise(model, &mut y[..dims.nq]),
         }
         let mut choice = model.no_choice();
-        with_events(model, &Dynamics::new(model, damping, &mut choice), &mut inputs, y, simulation)
+        let (dynamics, h) = (Dynamics::new(model, damping, &mut choice), simulation.step);
+        match method {
+            Method::Trapezoidal(_) => {
+                let method = Fixed { method: Trapezoidal, h };
+                with_events(model, &Stiff(&dynamics), &method, &mut inputs, y, simulation)
+            }
+            _ => with_events(model, &dynamics, &Fixed { method: Rk4, h }, &mut inputs, y, simulation),
+        }
     }
 
     fn implicit(&self, method: impl ImplicitStep, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
@@ -269,8 +276,7 @@ fn explicit<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     let end = times.last().copied().unwrap_or(0.0);
     let dims = model.dims();
     let system = WithObjectives { model, dynamics };
-    let state = y.len();
-    y.resize(state + dims.n_objectives, S::ZERO);
+    y.resize(system.dims().stepped(), S::ZERO);
     let mut scratch = vec![S::ZERO; method.scratch_len(&system.dims())];
     for step in times.windows(2) {
         let (mut from, to) = (step[0], step[1]);
@@ -300,6 +306,7 @@ fn explicit<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
 fn with_events<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     model: &Interpreted<S>,
     dynamics: &D,
+    integrator: &impl EventIntegrator,
     inputs: &mut Signals<'_, S>,
     mut y: Vec<S>,
     simulation: &Simulation,
@@ -307,7 +314,6 @@ fn with_events<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     let dims = model.dims();
     let system = WithObjectives { model, dynamics };
     y.resize(y.len() + dims.n_objectives, S::ZERO);
-    let integrator = Fixed { method: Rk4, h: simulation.step };
     let mut scratch = vec![S::ZERO; integrator.event_scratch_len(&system)];
     let (begin, end) = (S::from_f64(simulation.begin), S::from_f64(simulation.end));
     let span = Span { start: begin, end, output: Output::Steps };

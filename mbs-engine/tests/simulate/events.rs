@@ -999,6 +999,7 @@ fn adjoints_through_events_are_transposes() {
         ..Overrides::default()
     };
     let alpha = Integrator::GeneralizedAlpha { spectral_radius: 0.7 };
+    let newmark = Integrator::Newmark { beta: 0.4, gamma: 0.6 };
     let matrix_r = Some(Formulation::MatrixR);
     let five_bar = shipped("five_bar_bouncing");
     let (index1, ali3p) = (Some(Formulation::Index1), Some(Formulation::Ali3p));
@@ -1015,6 +1016,8 @@ fn adjoints_through_events_are_transposes() {
         ("five-bar, matrix R", five_bar.clone(), with(Integrator::Rk4, matrix_r, 0.021, 1.9)),
         ("five-bar, matrix R, implicit", five_bar.clone(), with(Integrator::Sdirk4, matrix_r, 0.021, 1.9)),
         ("five-bar, matrix R, rule", five_bar.clone(), with(Integrator::Trapezoidal, matrix_r, 0.021, 1.9)),
+        ("five-bar, matrix R, alpha", five_bar.clone(), with(alpha, matrix_r, 0.021, 1.9)),
+        ("five-bar, matrix R, Newmark", five_bar.clone(), with(newmark, matrix_r, 0.021, 1.9)),
         ("five-bar, ali3p", chosen_rates(), with(Integrator::Trapezoidal, ali3p, 0.021, 1.9)),
         ("five-bar, implicit index 1", five_bar.clone(), with(Integrator::Trapezoidal, index1, 0.021, 1.9)),
         ("five-bar, generalized-alpha", five_bar.clone(), with(alpha, ali3p, 0.021, 1.9)),

@@ -45,7 +45,8 @@ pub struct Ali3p {
     pub penalty: Penalty,
     /// Norm of the projections.
     pub projection: ProjectionMatrix,
-    /// Solutions that a projection may take; without any there is no projection, and λ is λ* (of least norm).
+    /// Solutions that a projection may take until rounding, and more while each halves what is left; without any there is no projection, and λ
+    /// is λ* (of least norm).
     pub max_projections: usize,
     /// A violation of velocities, or of accelerations times h, that is still above this part of the velocities after the
     /// projection is an error. It is not at rounding where the mechanism passes a singular position.

@@ -12,7 +12,8 @@
 //!
 //! Both conditions are linear: what a solution leaves of them is known from (Φ_z; A) d without another evaluation. E leaves
 //! about 1e−9 of it, so the solution is refined until rounding; where rows depend on each other, until that of the largest row, since
-//! what rounding makes of one that follows from the others is not in the range of (Φ_z; A).
+//! what rounding makes of one that follows from the others is not in the range of (Φ_z; A). Where refinement does not get there, at singular
+//! positions and with rows that nearly depend on each other, the step counts it ([`StepStatistics::short_projections`](crate::StepStatistics)).
 //!
 //! # What κ is good for
 //!
@@ -37,6 +38,11 @@ use crate::system::Dims;
 const ROUNDING: f64 = 16.0;
 /// A solution that leaves more than this part of a violation is not trusted.
 const DOUBTFUL: f64 = 1e-3;
+/// Solutions go on beyond their usual number while each leaves less than this part of what the last one left, but not beyond the most.
+const SHRINKS: f64 = 0.5;
+const MOST_SOLUTIONS: usize = 50;
+/// What is left at this many times its rounding has not converged.
+const SHORT: f64 = 256.0;
 
 /// Which norm a projection keeps smallest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -226,8 +232,8 @@ impl<M: Constrained> Step<'_, M> {
         let size = units.largest(if velocity { &*self.next.zd } else { &*self.next.zdd });
         let before = units.largest_row(self.phi);
         let least = if redundant { units.largest_row(self.sizes) } else { 0.0 };
-        let mut solutions = 0;
-        while solutions < settings.max_solutions {
+        let (mut solutions, mut previous, mut shrinks, mut short) = (0, f64::INFINITY, false, false);
+        while solutions < settings.max_solutions || shrinks && solutions < MOST_SOLUTIONS {
             // (d, σ) from (0, −residual)
             let zeros = core::iter::repeat_n(M::S::ZERO, dims.nq);
             let residuals = self.phi.iter().map(|&residual| -residual);
@@ -252,20 +258,25 @@ impl<M: Constrained> Step<'_, M> {
             blocks.add_rows_times(&dims, &pattern, d, self.phi).map_err(fail)?;
 
             let rounding = ROUNDING * M::S::EPSILON;
-            let mut done = true;
-            let mut left = 0.0;
+            let (mut done, mut left) = (true, 0.0);
+            short = false;
             for (k, (residual, n)) in self.phi.iter().zip(self.sizes.iter()).enumerate() {
                 let (residual, unit) = (residual.real().abs(), units.row(k));
-                done &= residual <= rounding * (size_of(*n).max(least * unit) * size + before * unit);
+                let bound = rounding * (size_of(*n).max(least * unit) * size + before * unit);
+                done &= residual <= bound;
+                short |= residual > SHORT * bound;
                 left = if residual > left * unit { residual / unit } else { left };
             }
             if done {
                 break;
             }
+            shrinks = left < SHRINKS * previous;
+            previous = left;
             if left > DOUBTFUL * before && !self.leading.uses_dense() {
                 self.leading.factor_dense().map_err(fail)?;
             }
         }
+        self.statistics.short_projections += usize::from(short);
         if velocity {
             (self.statistics.velocity_projections, self.statistics.phid) = (solutions, largest(self.phi));
         } else {

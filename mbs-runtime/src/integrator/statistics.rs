@@ -25,6 +25,8 @@ pub struct StepStatistics {
     pub acceleration_projections: usize,
     /// Largest |Φdd| or |Ψd| that it left.
     pub phidd: f64,
+    /// Projections that ended well above rounding.
+    pub short_projections: usize,
     /// Factorisations for which the dense LU had to help.
     pub fallbacks: usize,
 }
@@ -50,6 +52,8 @@ pub struct Statistics {
     pub tangents: usize,
     /// Solutions for projections, of velocities and of accelerations.
     pub projections: usize,
+    /// Projections that ended well above rounding: at singular positions, or because rows nearly depend on each other.
+    pub short_projections: usize,
     /// Factorisations for which the dense LU had to help.
     pub fallbacks: usize,
     /// Largest |Φd| or |Ψ| that a projection left.
@@ -72,6 +76,7 @@ impl Statistics {
         self.max_iterations = self.max_iterations.max(step.iterations);
         self.tangents += step.tangents;
         self.projections += step.velocity_projections + step.acceleration_projections;
+        self.short_projections += step.short_projections;
         self.fallbacks += step.fallbacks;
         self.max_phid = self.max_phid.max(step.phid);
         self.max_phidd = self.max_phidd.max(step.phidd);
@@ -87,6 +92,7 @@ impl Statistics {
         self.max_iterations = self.max_iterations.max(other.max_iterations);
         self.tangents += other.tangents;
         self.projections += other.projections;
+        self.short_projections += other.short_projections;
         self.fallbacks += other.fallbacks;
         self.max_phid = self.max_phid.max(other.max_phid);
         self.max_phidd = self.max_phidd.max(other.max_phidd);

@@ -22,9 +22,10 @@ use super::clock::{Clock, Target};
 use super::gradient::{
     DifferentiableExplicit, DifferentiableMethod, GradientMemory, start_assembled, start_implicit, start_tree,
 };
-use super::independent::{self, Independent};
+use super::independent::{self, Independent, StiffIndependent};
 use super::method::{
-    Explicit, ImplicitMethod, Method, Node, Projected, StiffTree, Tree, Work, larger, projected,
+    Explicit, ImplicitMethod, Method, Newmark, Node, Projected, StiffIndependentMemory, StiffProjected,
+    StiffTree, Tree, Work, larger, projected,
 };
 use crate::adjoint::{Adjoint, AdjointStatistics, Schedule};
 use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection, ConstraintRows};
@@ -43,7 +44,7 @@ use crate::formulation::{Assembly, MatrixR, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
     Accepted, Adaptive, AdaptiveRun, Controlled, Extend, Field, Fixed, FixedRun, Plan, Planned, Rk4,
-    Statistics, drive,
+    Statistics, Trapezoidal, drive,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
@@ -154,14 +155,14 @@ impl EventMemory {
 
     /// Length of the scratch, for a method whose own has this length.
     pub const fn scratch_len(&self, method: usize, dims: &Dims) -> usize {
-        method + self.own_len(dims, larger(State::<f64>::len(dims), dims.state() + 2))
+        method + self.own_len(dims, larger(State::<f64>::len(dims), dims.stepped() + 2))
     }
 
     /// Length of the memory of a gradient, for a method whose own has this length.
     pub const fn gradient_len(&self, method: usize, dims: &Dims) -> usize {
         let p = dims.sensitivity.parameters;
         let implicit = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
-        let explicit = dims.state() * (1 + p) + dims.n_objectives * (1 + p) + 2;
+        let explicit = (dims.stepped() + dims.n_objectives) * (1 + p) + 2;
         let restart = Assembly::differentiated_scratch_len(dims);
         let times = 5 * p + dims.nv * p + p * (p + 1) + self.settings * p;
         method + self.own_len(dims, larger(implicit, explicit)) + restart + times + self.partials + dims.nu
@@ -289,37 +290,64 @@ pub trait EventExplicit: Explicit {
         I: Inputs<D::S>;
 }
 
-impl EventExplicit for Rk4 {
-    fn step_past<D, I>(
-        &self,
-        system: &D,
-        work: EventWork<'_, '_, D::Model, I>,
-        clock: &mut Clock,
-        target: &Target,
-    ) -> Result<Came, StepError>
-    where
-        D: ForwardDynamics + WithEvents,
-        I: Inputs<D::S>,
-    {
-        let EventWork { mut inputs, state, scratch, resumed, log, .. } = work;
-        let (h, next) = clock.next(target)?;
-        let [t, h, end] = [clock.t(), h, next.t()].map(D::S::from_f64);
-        let mut plan = Once { t, h, end, whole: true, made: false };
-        let (dims, table) = (system.dims(), system.events().event_table());
-        let (log, failed, own) = (Cell::new(log), Cell::new(None), Cell::new(true));
-        let mut pieces = Pieces::of(scratch, 0);
-        let driver = ExplicitDriver::new(system, inputs.values, &mut pieces)?;
-        let record = |seen: Occurrence<'_, D::S>| note(&log, &failed, seen.event, seen.t);
-        let mut hooks =
-            Located::resumed(table, driver, Unseen, record, &own, dims.state(), resumed, &mut pieces)?;
-        let mut field = Field::new(system, &mut inputs, &mut pieces)?;
-        let mut run = FixedRun::<Rk4, _>::new(&mut field, dims.state(), &mut pieces, state)?;
-        let statistics = drive(&mut run, &mut plan, &mut hooks)?;
-        let (begun, count) = hooks.progress();
-        *clock = if statistics.stopped { next.at(statistics.t) } else { next };
-        failed.take().map_or(Ok(Came { statistics, begun, count }), Err)
-    }
+/// Steps of equal size past events, and runs of them, differentiated and backward; `$steps` makes them.
+macro_rules! fixed_past_events {
+    ($method:ty, $steps:ident) => {
+        impl EventExplicit for $method {
+            fn step_past<D, I>(
+                &self,
+                system: &D,
+                work: EventWork<'_, '_, D::Model, I>,
+                clock: &mut Clock,
+                target: &Target,
+            ) -> Result<Came, StepError>
+            where
+                D: ForwardDynamics + WithEvents,
+                I: Inputs<D::S>,
+            {
+                let EventWork { mut inputs, state, scratch, resumed, log, .. } = work;
+                let (h, next) = clock.next(target)?;
+                let [t, h, end] = [clock.t(), h, next.t()].map(D::S::from_f64);
+                let mut plan = Once { t, h, end, whole: true, made: false };
+                let (dims, table) = (system.dims(), system.events().event_table());
+                let (log, failed, own) = (Cell::new(log), Cell::new(None), Cell::new(true));
+                let mut pieces = Pieces::of(scratch, 0);
+                let driver = ExplicitDriver::new(system, inputs.values, &mut pieces)?;
+                let record = |seen: Occurrence<'_, D::S>| note(&log, &failed, seen.event, seen.t);
+                let mut hooks = Located::resumed(
+                    table,
+                    driver,
+                    Unseen,
+                    record,
+                    &own,
+                    dims.stepped(),
+                    resumed,
+                    &mut pieces,
+                )?;
+                let mut field = Field::new(system, &mut inputs, &mut pieces)?;
+                let mut run = FixedRun::<$steps, _>::new(&mut field, dims.stepped(), &mut pieces, state)?;
+                let statistics = drive(&mut run, &mut plan, &mut hooks)?;
+                let (begun, count) = hooks.progress();
+                *clock = if statistics.stopped { next.at(statistics.t) } else { next };
+                failed.take().map_or(Ok(Came { statistics, begun, count }), Err)
+            }
+        }
+
+        impl DifferentiableEventExplicit for $method {
+            fn differentiated(self, settings: &Settings) -> impl DifferentiableEventIntegrator {
+                Differentiated(Fixed { method: $steps, h: settings.step })
+            }
+        }
+
+        impl AdjointEventExplicit for $method {
+            fn backward(self, settings: &Settings) -> impl AdjointEventIntegrator {
+                Adjoint(Fixed { method: $steps, h: settings.step })
+            }
+        }
+    };
 }
+fixed_past_events!(Rk4, Rk4);
+fixed_past_events!(Newmark, Trapezoidal);
 
 impl<T: Controlled> EventExplicit for Adaptive<T> {
     fn step_past<D, I>(
@@ -368,20 +396,6 @@ impl<M: ForwardDynamics + Start + Events, T: EventExplicit> EventMethod<M> for T
     }
 }
 
-impl<M, T: EventExplicit> EventMethod<M> for Projected<T>
-where
-    M: Constrained + ConstrainedDynamics + ConstraintCorrection + Start + Events,
-{
-    fn step_past<I: Inputs<M::S>>(
-        &self,
-        work: EventWork<'_, '_, M, I>,
-        clock: &mut Clock,
-        target: &Target,
-    ) -> Result<Came, StepError> {
-        self.integrator.step_past(&OnConstraints(self.dynamics(work.model)), work, clock, target)
-    }
-}
-
 impl<M, T: EventExplicit> EventMethod<M> for StiffTree<T>
 where
     M: ForwardDynamics + JointSensitivities + Start + Events,
@@ -393,23 +407,6 @@ where
         target: &Target,
     ) -> Result<Came, StepError> {
         self.0.step_past(&Stiff(work.model), work, clock, target)
-    }
-}
-
-impl<M, T: EventExplicit> EventMethod<M> for Independent<T>
-where
-    M: Constrained + ConstrainedDynamics + ConstraintRows + Start + Events,
-{
-    fn step_past<I: Inputs<M::S>>(
-        &self,
-        work: EventWork<'_, '_, M, I>,
-        clock: &mut Clock,
-        target: &Target,
-    ) -> Result<Came, StepError> {
-        let EventWork { model, inputs, state, scratch, resumed, log } = work;
-        let [state, choice] = independent::parts(&model.dims(), 0, false, state)?;
-        let work = EventWork { model, inputs, state, scratch, resumed, log };
-        self.0.step_past(&MatrixR::new(model, choice), work, clock, target)
     }
 }
 
@@ -551,12 +548,6 @@ pub trait DifferentiableEventExplicit: DifferentiableExplicit {
     fn differentiated(self, settings: &Settings) -> impl DifferentiableEventIntegrator;
 }
 
-impl DifferentiableEventExplicit for Rk4 {
-    fn differentiated(self, settings: &Settings) -> impl DifferentiableEventIntegrator {
-        Differentiated(Fixed { method: self, h: settings.step })
-    }
-}
-
 impl<T: Controlled> DifferentiableEventExplicit for Adaptive<T>
 where
     Adaptive<T>: DifferentiableExplicit,
@@ -608,27 +599,6 @@ where
     }
 }
 
-impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<Projected<T>, E>
-where
-    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
-    M: ConstrainedDynamics + ConstraintCorrection,
-{
-    fn gradient<I: Inputs<M::S>>(
-        mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<(), StepError> {
-        let (len, method) = (GradientMemory::projected_len::<T>(&model.dims()), &mut self.method);
-        let (y, derivatives, scratch) = start_assembled(method, model, inputs, settings, len, memory)?;
-        let system = OnConstraints(self.method.dynamics(model));
-        let run = self.method.integrator.differentiated(settings);
-        run_explicit(run, &system, inputs, settings, y, derivatives, scratch, values)
-    }
-}
-
 impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<StiffTree<T>, E>
 where
     M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
@@ -645,27 +615,6 @@ where
         let (y, derivatives, scratch) = start_tree(model, len, memory)?;
         let run = self.method.0.differentiated(settings);
         run_explicit(run, &Stiff(model), inputs, settings, y, derivatives, scratch, values)
-    }
-}
-
-impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<Independent<T>, E>
-where
-    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
-    M: ConstrainedDynamics + ConstraintRows,
-{
-    fn gradient<I: Inputs<M::S>>(
-        self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<(), StepError> {
-        let len = GradientMemory::independent_len::<T>(&model.dims());
-        let ([y, choice, derivatives], scratch) = independent::begin(model, inputs, settings, len, memory)?;
-        let run = self.method.0.differentiated(settings);
-        let system = MatrixR::new(model, choice);
-        run_explicit(run, &system, inputs, settings, y, derivatives, scratch, values)
     }
 }
 
@@ -696,12 +645,6 @@ where
 pub trait AdjointEventExplicit: DifferentiableEventExplicit {
     /// The adjoint of a run with these settings.
     fn backward(self, settings: &Settings) -> impl AdjointEventIntegrator;
-}
-
-impl AdjointEventExplicit for Rk4 {
-    fn backward(self, settings: &Settings) -> impl AdjointEventIntegrator {
-        Adjoint(Fixed { method: self, h: settings.step })
-    }
 }
 
 impl<T: Controlled> AdjointEventExplicit for Adaptive<T>
@@ -748,37 +691,6 @@ where
     }
 }
 
-impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<Projected<T>, E>
-where
-    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
-    M: ConstrainedDynamics + ConstraintCorrection,
-{
-    not_scheduled!();
-
-    fn own_len(&self, model: &M) -> usize {
-        let (run, system) =
-            (self.method.integrator.backward(&ANY), OnConstraints(self.method.dynamics(model)));
-        assembled_len(model, run.gradient_event_scratch_len(&system))
-    }
-
-    fn adjoint<I: Inputs<M::S>>(
-        mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<AdjointStatistics, StepError> {
-        let own = self.own_len(model);
-        let (first, memory) = split(memory, own)?;
-        let (y, derivatives, scratch) =
-            start_assembled(&mut self.method, model, inputs, settings, own, first)?;
-        let (run, span) = (self.method.integrator.backward(settings), settings.span());
-        let system = &OnConstraints(self.method.dynamics(model));
-        run.gradient_with_events(system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
-    }
-}
-
 impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<StiffTree<T>, E>
 where
     M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
@@ -812,35 +724,6 @@ where
             scratch,
             unseen,
         )
-    }
-}
-
-impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<Independent<T>, E>
-where
-    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
-    M: ConstrainedDynamics + ConstraintRows,
-{
-    not_scheduled!();
-
-    fn own_len(&self, model: &M) -> usize {
-        let system = MatrixR::new(model, &mut []);
-        independent::own_len(model, self.method.0.backward(&ANY).gradient_event_scratch_len(&system))
-    }
-
-    fn adjoint<I: Inputs<M::S>>(
-        self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<AdjointStatistics, StepError> {
-        let own = self.own_len(model);
-        let (first, memory) = split(memory, own)?;
-        let ([y, choice, derivatives], scratch) = independent::begin(model, inputs, settings, own, first)?;
-        let (run, span) = (self.method.0.backward(settings), settings.span());
-        let system = &MatrixR::new(model, choice);
-        run.gradient_with_events(system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
     }
 }
 
@@ -882,3 +765,172 @@ where
         )
     }
 }
+
+/// Steps, gradients and adjoints of a method under constraints past events; `$this` is its explicit part, `$system` what it steps.
+macro_rules! projected_past_events {
+    ($method:ident, $len:ident, |$whole:ident| $this:expr, |$dynamics:ident| $system:expr $(, $bound:ident)?) => {
+        impl<M, T: EventExplicit> EventMethod<M> for $method<T>
+        where
+            M: Constrained + ConstrainedDynamics + ConstraintCorrection + Start + Events $(+ $bound)?,
+        {
+            fn step_past<I: Inputs<M::S>>(
+                &self,
+                work: EventWork<'_, '_, M, I>,
+                clock: &mut Clock,
+                target: &Target,
+            ) -> Result<Came, StepError> {
+                let $whole = self;
+                let $dynamics = &OnConstraints($this.dynamics(work.model));
+                $this.integrator.step_past($system, work, clock, target)
+            }
+        }
+
+        impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<$method<T>, E>
+        where
+            M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+            M: ConstrainedDynamics + ConstraintCorrection,
+        {
+            fn gradient<I: Inputs<M::S>>(
+                mut self,
+                model: &M,
+                inputs: &mut I,
+                settings: &Settings,
+                memory: &mut [M::S],
+                values: &mut [M::S],
+            ) -> Result<(), StepError> {
+                let ($whole, len) = (&mut self.method, GradientMemory::$len::<T>(&model.dims()));
+                let (y, derivatives, scratch) =
+                    start_assembled(&mut $this, model, inputs, settings, len, memory)?;
+                let $dynamics = &OnConstraints($this.dynamics(model));
+                let run = $this.integrator.differentiated(settings);
+                run_explicit(run, $system, inputs, settings, y, derivatives, scratch, values)
+            }
+        }
+
+        impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<$method<T>, E>
+        where
+            M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+            M: ConstrainedDynamics + ConstraintCorrection,
+        {
+            not_scheduled!();
+
+            fn own_len(&self, model: &M) -> usize {
+                let $whole = &self.method;
+                let $dynamics = &OnConstraints($this.dynamics(model));
+                assembled_len(model, $this.integrator.backward(&ANY).gradient_event_scratch_len($system))
+            }
+
+            fn adjoint<I: Inputs<M::S>>(
+                mut self,
+                model: &M,
+                inputs: &mut I,
+                settings: &Settings,
+                memory: &mut [M::S],
+                values: &mut [M::S],
+            ) -> Result<AdjointStatistics, StepError> {
+                let own = self.own_len(model);
+                let (first, memory) = split(memory, own)?;
+                let $whole = &mut self.method;
+                let (y, derivatives, scratch) =
+                    start_assembled(&mut $this, model, inputs, settings, own, first)?;
+                let $dynamics = &OnConstraints($this.dynamics(model));
+                let (run, span) = ($this.integrator.backward(settings), settings.span());
+                run.gradient_with_events($system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+            }
+        }
+    };
+}
+projected_past_events!(Projected, projected_len, |method| *method, |dynamics| dynamics);
+projected_past_events!(
+    StiffProjected,
+    stiff_projected_len,
+    |method| method.0,
+    |dynamics| &Stiff(dynamics),
+    JointSensitivities
+);
+
+/// The same in independent coordinates.
+macro_rules! independent_past_events {
+    ($method:ident, $len:ident, $room:expr, |$dynamics:ident| $system:expr $(, $bound:ident)?) => {
+        impl<M, T: EventExplicit> EventMethod<M> for $method<T>
+        where
+            M: Constrained + ConstrainedDynamics + ConstraintRows + Start + Events $(+ $bound)?,
+        {
+            fn step_past<I: Inputs<M::S>>(
+                &self,
+                work: EventWork<'_, '_, M, I>,
+                clock: &mut Clock,
+                target: &Target,
+            ) -> Result<Came, StepError> {
+                let EventWork { model, inputs, state, scratch, resumed, log } = work;
+                let (dims, newmark) = (model.dims(), self.0.newmark());
+                let [state, choice] =
+                    independent::parts(&dims, independent::room($room, &dims), newmark.carries(), state)?;
+                let work = EventWork { model, inputs, state, scratch, resumed, log };
+                let $dynamics = &MatrixR::new(model, choice).by(newmark);
+                self.0.step_past($system, work, clock, target)
+            }
+        }
+
+        impl<M, T: DifferentiableEventExplicit, E: EventName> DifferentiableMethod<M> for Eventful<$method<T>, E>
+        where
+            M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+            M: ConstrainedDynamics + ConstraintRows,
+        {
+            fn gradient<I: Inputs<M::S>>(
+                self,
+                model: &M,
+                inputs: &mut I,
+                settings: &Settings,
+                memory: &mut [M::S],
+                values: &mut [M::S],
+            ) -> Result<(), StepError> {
+                let len = GradientMemory::$len::<T>(&model.dims());
+                let ([y, choice, derivatives], scratch) =
+                    independent::begin(model, inputs, settings, len, memory)?;
+                let run = self.method.0.differentiated(settings);
+                let $dynamics = &MatrixR::new(model, choice).by(self.method.0.newmark());
+                run_explicit(run, $system, inputs, settings, y, derivatives, scratch, values)
+            }
+        }
+
+        impl<M, T: AdjointEventExplicit, E: EventName> AdjointMethod<M> for Eventful<$method<T>, E>
+        where
+            M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives + EventDerivatives,
+            M: ConstrainedDynamics + ConstraintRows,
+        {
+            not_scheduled!();
+
+            fn own_len(&self, model: &M) -> usize {
+                let $dynamics = &MatrixR::new(model, &mut []).by(self.method.0.newmark());
+                let run = self.method.0.backward(&ANY);
+                independent::own_len(model, run.gradient_event_scratch_len($system))
+            }
+
+            fn adjoint<I: Inputs<M::S>>(
+                self,
+                model: &M,
+                inputs: &mut I,
+                settings: &Settings,
+                memory: &mut [M::S],
+                values: &mut [M::S],
+            ) -> Result<AdjointStatistics, StepError> {
+                let own = self.own_len(model);
+                let (first, memory) = split(memory, own)?;
+                let ([y, choice, derivatives], scratch) =
+                    independent::begin(model, inputs, settings, own, first)?;
+                let (run, span) = (self.method.0.backward(settings), settings.span());
+                let $dynamics = &MatrixR::new(model, choice).by(self.method.0.newmark());
+                run.gradient_with_events($system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+            }
+        }
+    };
+}
+independent_past_events!(Independent, independent_len, |_| 0, |dynamics| dynamics);
+independent_past_events!(
+    StiffIndependent,
+    stiff_independent_len,
+    StiffIndependentMemory::room,
+    |dynamics| &Stiff(dynamics),
+    JointSensitivities
+);

@@ -47,7 +47,7 @@ pub(super) fn parts<'a, S>(
 }
 
 /// Room of a method, in a system of these sizes.
-fn room(room: impl Fn(&Dims) -> usize, dims: &Dims) -> usize {
+pub(super) fn room(room: impl Fn(&Dims) -> usize, dims: &Dims) -> usize {
     room(dims)
 }
 

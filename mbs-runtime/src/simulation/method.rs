@@ -279,6 +279,11 @@ pub const fn in_stages(dims: &Dims) -> Dims {
     stiff(&projected(dims))
 }
 
+/// Sizes of an implicit method's system in independent coordinates; a constant for generated models.
+pub const fn in_independent_stages(dims: &Dims) -> Dims {
+    stiff(&matrix_r::in_independent(dims, true))
+}
+
 /// Sizes of a system in independent coordinates; a constant for generated models.
 pub const fn in_independent(dims: &Dims) -> Dims {
     matrix_r::in_independent(dims, false)

@@ -29,7 +29,7 @@ pub use independent::{Independent, StiffIndependent};
 pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method,
     Newmark, Node, Projected, Stabilised, StiffIndependentMemory, StiffProjected, StiffTree, Tree, Work,
-    damping_frequency, in_independent, in_stages, largest,
+    damping_frequency, in_independent, in_independent_stages, in_stages, largest,
 };
 pub use problem::{Problem, Unknown};
 

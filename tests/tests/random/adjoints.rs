@@ -124,6 +124,8 @@ const METHODS: [(Formulation, Integrator); 15] = [
     (Formulation::MatrixR, Integrator::Dop853),
     (Formulation::MatrixR, Integrator::Sdirk4),
     (Formulation::MatrixR, Integrator::Trapezoidal),
+    (Formulation::MatrixR, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
+    (Formulation::MatrixR, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
 ];
 
 #[test]

@@ -84,6 +84,11 @@ constraints:
         ("sdirk4, other reference", by(sdirk, "", ""), ReferencePoint::Origin),
         ("sdirk4, point 2", by(sdirk, point_2, ", independent: [x2, y2]"), ReferencePoint::CentreOfMass),
         ("trapezoidal", by("trapezoidal, step: 2e-4", "", ""), ReferencePoint::CentreOfMass),
+        (
+            "generalized-alpha",
+            by("generalized_alpha, spectral_radius: 0.8, step: 1e-4", "", ""),
+            ReferencePoint::CentreOfMass,
+        ),
     ] {
         let (model, _) = mbs_codegen::read("five_bar.yaml", &text)
             .unwrap_or_else(|problems| panic!("{}", problems.render("five_bar.yaml", &text)));

@@ -9,7 +9,7 @@ use mbs_codegen::program::{Program, ScalarType};
 use mbs_engine::Interpreted;
 use mbs_runtime::simulation::{
     EventMemory, Explicit, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, Newmark,
-    StiffIndependentMemory, in_independent, in_stages,
+    StiffIndependentMemory, in_independent, in_independent_stages, in_stages,
 };
 use mbs_runtime::{Adaptive, Dims, Dop853, Rk4, Sdirk4, System};
 use std::collections::BTreeSet;
@@ -49,6 +49,7 @@ impl Footprint {
                 let inner = match kind {
                     MemoryKind::StiffTree | MemoryKind::StiffProjected => in_stages(&dims),
                     MemoryKind::Independent => in_independent(&dims),
+                    MemoryKind::StiffIndependent => in_independent_stages(&dims),
                     _ => dims,
                 };
                 let [state, scratch, gradient] = one;
