@@ -369,8 +369,16 @@ pub fn inverse<const FUSED: bool, E: Entry>(
     let n = tree.len();
     let Some((f, rest)) = scratch.split_at_mut_checked(6 * n + BLOCK) else { return };
     let Some((scaled, back)) = rest.split_at_mut_checked(n * n + BLOCK) else { return };
-    if inward::<FUSED, _>(tree, s, u, d, f, scaled, back).is_some() {
-        multiply::<FUSED, true, E>(groups, table, scaled, back, n, x);
+    if inward::<FUSED, _>(tree, s, u, d, f, scaled, back).is_none() {
+        return;
+    }
+    multiply::<FUSED, true, E>(groups, table, scaled, back, n, x);
+    // both triangles have the same bits
+    for j in 1..n {
+        let Some((before, column)) = x.split_at_mut_checked(j * n) else { return };
+        for (to, from) in column.iter_mut().take(j).zip(before.iter().skip(j).step_by(n)) {
+            *to = *from;
+        }
     }
 }
 

@@ -295,7 +295,9 @@ impl Loop {
             Loop::Inverse { s, u, d, tree, groups, table, .. } => {
                 let [s, u, d] = [s, u, d].map(|&array| read(Memory::Array(array)));
                 let (scaled, back) = inverse_factors(tree, &s, &u, &d);
-                minus_product(groups, table, &scaled, &back, tree.len(), to);
+                let n = tree.len();
+                minus_product(groups, table, &scaled, &back, n, to);
+                (0..n).for_each(|j| (0..j).for_each(|i| to[j * n + i] = to[i * n + j]));
             }
         }
     }
