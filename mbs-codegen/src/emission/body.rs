@@ -73,7 +73,8 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
 }
 
 /// Prints statements that read and write these arguments. Arrays are read and written as slices: a compiler takes much longer to check
-/// an indexed expression than a call of a function that is not generic, and a coercion for each call would take as long.
+/// an indexed expression than a call of a function that is not generic, and a coercion for each call would take as long. Products and sums
+/// are such functions, too.
 fn print_block(bundle: &Bundle, used: &BTreeSet<Argument>, statements: &[Statement], out: &mut String) {
     // The loops that follow take arrays.
     let scoped = !bundle.loops.is_empty();
@@ -242,20 +243,11 @@ impl Values for One {
             Operation::NegMulAdd(a, b, c) if !bundle.fused => {
                 write!(out, "{} - {} * {}", Read(c), Read(a), Read(b))
             }
-            Operation::MulAdd(a, b, c) => write!(out, "m::mul_add({}, {}, {})", Scalar(a), Read(b), Read(c)),
-            Operation::MulSub(a, b, c) => match c {
-                Operand::Constant(value) => {
-                    write!(out, "m::mul_add({}, {}, {:?})", Scalar(a), Read(b), -value)
-                }
-                _ => write!(out, "m::mul_add({}, {}, -{})", Scalar(a), Read(b), Read(c)),
-            },
-            // c − a b with the sign on the first factor; a constant is printed with its own.
-            Operation::NegMulAdd(a, b, c) => match a {
-                Operand::Constant(value) => {
-                    write!(out, "m::mul_add({:?} as S, {}, {})", -value, Read(b), Read(c))
-                }
-                _ => write!(out, "m::mul_add(-{}, {}, {})", Read(a), Read(b), Read(c)),
-            },
+            Operation::MulAdd(a, b, c) => write!(out, "mul_add({}, {}, {})", Read(a), Read(b), Read(c)),
+            Operation::MulSub(a, b, c) => write!(out, "mul_sub({}, {}, {})", Read(a), Read(b), Read(c)),
+            Operation::NegMulAdd(a, b, c) => {
+                write!(out, "neg_mul_add({}, {}, {})", Read(a), Read(b), Read(c))
+            }
             Operation::Select(comparison, [a, b, x, y]) => {
                 let name = comparison.name();
                 write!(out, "m::{name}({}, {}, {}, {})", Scalar(a), Read(b), Read(x), Read(y))

@@ -4,7 +4,7 @@ use super::free_text::prose;
 use super::names::fields;
 use super::{cases, named, simulation};
 use crate::model::Hold;
-use crate::program::Program;
+use crate::program::{Fma, Program};
 use crate::symbols::Group;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
@@ -28,6 +28,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let model = model_of(program);
     let simulation = simulation::print(program);
     let bundles = super::glue::implementations(program);
+    let products = products_of(program);
     let tokens = quote! {
         #[doc = #doc]
         #[allow(
@@ -70,9 +71,35 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             fn st(values: &mut [S], index: usize, value: S) {
                 values[index] = value;
             }
+            #products
         }
     };
     format(tokens)
+}
+
+/// Products with sums as functions that are not generic, which a compiler checks quickest; without fused operations the operators say it.
+fn products_of(program: &Program) -> Option<TokenStream> {
+    (program.options.fma == Fma::Target).then(|| {
+        quote! {
+            /// a b + c, rounded once where the target can.
+            #[inline(always)]
+            fn mul_add(a: S, b: S, c: S) -> S {
+                m::mul_add(a, b, c)
+            }
+
+            /// a b − c, rounded once where the target can.
+            #[inline(always)]
+            fn mul_sub(a: S, b: S, c: S) -> S {
+                m::mul_add(a, b, -c)
+            }
+
+            /// c − a b, rounded once where the target can.
+            #[inline(always)]
+            fn neg_mul_add(a: S, b: S, c: S) -> S {
+                m::mul_add(-a, b, c)
+            }
+        }
+    })
 }
 
 #[cfg(feature = "formatted")]
