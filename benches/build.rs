@@ -77,6 +77,6 @@ fn main() -> Result<(), BuildError> {
         .unwrap_or_else(|problems| panic!("{}", problems.render("buggy", &text)));
     std::fs::write(Path::new(&out).join("buggy.rs"), generated.code).expect("a writable directory");
     let all = [&all[..], &BundleKind::JOINT_SENSITIVITIES].concat();
-    Builder::new("../models/five_bar.yaml").bundles(&all).fused_steps().write("five_bar.rs")?;
+    Builder::new("../models/five_bar.yaml").bundles(&all).write("five_bar.rs")?;
     Builder::new("../models/five_bar.yaml").freeze().module("five_bar_frozen").write("five_bar_frozen.rs")
 }

@@ -95,14 +95,7 @@ fn trees() -> Vec<Compiled> {
 
 fn options(about_com: bool, freeze: bool, bundles: Vec<BundleKind>) -> Options {
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
-    Options {
-        reference,
-        freeze,
-        bundles,
-        products: Products::Always,
-        fused_steps: true,
-        ..Options::default()
-    }
+    Options { reference, freeze, bundles, products: Products::Always, ..Options::default() }
 }
 
 fn code(text: &str, request: &Request) -> String {

@@ -90,6 +90,18 @@ groups! {
     PositionColumns "p_rho" r"p_\rho" "derivatives of positions, a column for each parameter";
     /// The same of velocities.
     VelocityColumns "q_rho" r"q_\rho" "derivatives of velocities, a column for each parameter";
+    /// Weights of positions on the way back of an adjoint, a column for each objective.
+    PositionWeights "z_bar" r"\bar z" "weights of positions, a column for each objective";
+    /// The same of velocities.
+    VelocityWeights "zd_bar" r"\bar{\dot z}" "weights of velocities, a column for each objective";
+    /// The same of accelerations.
+    AccelerationWeights "a_bar" r"\bar a" "weights of accelerations, a column for each objective";
+    /// The same of multipliers.
+    MultiplierWeights "lambda_bar" r"\bar\lambda" "weights of multipliers, a column for each objective";
+    /// The same of the accelerations of a step before their projection.
+    CorrectionWeights "delta_bar" r"\bar\delta" "weights of accelerations before their projection, a column for each objective";
+    /// Weights of the objectives, each in a column of its own.
+    ObjectiveWeights "psi_bar" r"\bar\psi" "weights of the objectives";
     /// Impulses of the conditions that an event sets on velocities.
     EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).

@@ -239,7 +239,7 @@ macro_rules! bundles {
                 } }
         }
         trait Sensitivities in Sensitivities {
-            places { parameter_places: ParameterPlaces<'_>, product_places: [Places<'_>; 2], fuses_derivatives: bool }
+            places { parameter_places: ParameterPlaces<'_>, product_places: [Places<'_>; 2], fuses_derivatives: bool, fuses_transposed: bool }
             /// Derivatives of the residual and the constraints.
             Linearise = linearise(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
                 -> slices(values: [newton] "M, C, K, Φ_z, A, Ψ_z, and the derivatives of r, Φ, Ψ by the parameters")
@@ -287,6 +287,22 @@ macro_rules! bundles {
                     lambda_rho: [rows parameters] "of λ",
                     delta_rho: [nq parameters] "of zdd before its projection",
                     left: [2 unknowns] "residuals of Newton's system and of the first projection's, columns added up",
+                    sizes: [2 unknowns] "sizes of what they sum",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
+            /// The transposed derivative of a step with both projections: lists, factors, and solutions for the weights of all objectives at once.
+            TransposeStep = transpose_step(
+                    at: Motion, lambda: Lambda, impulses: Impulses, weights: Weights, compliance: Compliance,
+                    z_bar: PositionWeights, zd_bar: VelocityWeights, a_bar: AccelerationWeights, lambda_bar: MultiplierWeights,
+                    delta_bar: CorrectionWeights
+                )
+                reads [Time Z Zd Zdd U Lambda Weights Compliance VelocityImpulse VelocityMultipliers AccelerationImpulse
+                    AccelerationMultipliers PositionWeights VelocityWeights AccelerationWeights MultiplierWeights CorrectionWeights]
+                -> slices(
+                    p_bar: [nq n_objectives] "weights of positions before the correction of accelerations",
+                    q_bar: [nq n_objectives] "weights of velocities before it",
+                    rho_bar: [parameters n_objectives] "weights of the parameters",
+                    left: [2 unknowns] "residuals of Newton's transposed system and of the projections', columns added up",
                     sizes: [2 unknowns] "sizes of what they sum",
                 )
                 { pivots: Leading, exists: Fused, cost: [], sections: none }
@@ -373,7 +389,7 @@ macro_rules! bundles {
                 { pivots: None, exists: Always, cost: [], sections: none }
         }
         trait JointObjectiveDerivatives in JointSensitivities {
-            places { joint_objective_places: [Places<'_>; 2], fuses_rates: bool }
+            places { joint_objective_places: [Places<'_>; 2], fuses_rates: bool, fuses_transposed_rates: bool }
             /// Integrands of the objectives and their derivatives, in joint form.
             JointIntegrandDerivatives = joint_integrand_derivatives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
                 -> slices(values: [joint_integrands] "values, then derivatives by motion, multipliers and parameters")
@@ -390,6 +406,18 @@ macro_rules! bundles {
                     vd_rho: [nv parameters] "derivatives of the accelerations",
                     integrands: [n_objectives] "integrands of the objectives",
                     integrands_rho: [n_objectives parameters] "their derivatives",
+                )
+                { pivots: Joint, exists: Fused, cost: [], sections: none }
+            /// Integrands, and the weights of state and parameters from those of accelerations and integrands, for all objectives at once.
+            TransposeRate = transpose_rate(
+                    at: At, vd: Vd, lambda: Lambda, stabilisation: Stabilisation, a_bar: AccelerationWeights, psi_bar: ObjectiveWeights
+                )
+                reads [Time Z V Vd U Lambda Stabilisation AccelerationWeights ObjectiveWeights]
+                -> slices(
+                    integrands: [n_objectives] "integrands of the objectives",
+                    theta_bar: [nv n_objectives] "weights of positions, along the tangent",
+                    v_bar: [nv n_objectives] "weights of velocities",
+                    rho_bar: [parameters n_objectives] "weights of the parameters",
                 )
                 { pivots: Joint, exists: Fused, cost: [], sections: none }
             /// Terminal terms of the objectives and their derivatives, in joint form.

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::kinematics::ReferencePoint;
-use crate::program::{BundleKind, Fma, Pairs, ScalarType};
+use crate::program::{BundleKind, Fma, Pairs, ScalarType, Steps};
 use crate::{Request, generate};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -39,10 +39,10 @@ impl Builder {
         self
     }
 
-    /// Steps of small models, and their derivatives, are made of few bundles that share what they compute: fewer instructions, more text, other
-    /// roundings than those of `mbs`.
-    pub fn fused_steps(mut self) -> Builder {
-        self.request.options.fused_steps = true;
+    /// `Steps::Separate` for little flash: no bundles that share what several compute. Otherwise small models have them, as in `mbs`; the
+    /// results of both differ by rounding.
+    pub fn steps(mut self, steps: Steps) -> Builder {
+        self.request.options.steps = steps;
         self
     }
 

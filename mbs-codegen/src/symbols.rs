@@ -4,7 +4,9 @@ pub use mbs_bundles::Group;
 
 /// A set of groups: what an expression depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GroupSet(u32);
+pub struct GroupSet(u64);
+
+const _: () = assert!(Group::ALL.len() <= u64::BITS as usize);
 
 impl GroupSet {
     /// The empty set: a constant's.
@@ -13,7 +15,7 @@ impl GroupSet {
     /// The set of one group.
     #[inline]
     pub fn of(group: Group) -> GroupSet {
-        GroupSet(1 << group as u8)
+        GroupSet(1 << group as u64)
     }
 
     /// Union.
@@ -31,7 +33,7 @@ impl GroupSet {
     /// Whether the group is in the set.
     #[inline]
     pub fn contains(self, group: Group) -> bool {
-        self.0 & (1 << group as u8) != 0
+        self.0 & (1 << group as u64) != 0
     }
 
     /// Whether nothing is in the set.

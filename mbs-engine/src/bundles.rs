@@ -305,6 +305,14 @@ mod places {
         program.bundle(BundleKind::DifferentiateStep.name()).is_some()
     }
 
+    pub(super) fn fuses_transposed(program: &Program) -> bool {
+        program.bundle(BundleKind::TransposeStep.name()).is_some()
+    }
+
+    pub(super) fn fuses_transposed_rates(program: &Program) -> bool {
+        program.bundle(BundleKind::TransposeRate.name()).is_some()
+    }
+
     pub(super) fn fuses_rates(program: &Program) -> bool {
         program.bundle(BundleKind::DifferentiateRate.name()).is_some()
     }

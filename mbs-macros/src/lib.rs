@@ -69,6 +69,7 @@ mod expand;
 /// | `lanes: 4` | a module `batch` with functions for as many samples at once | none |
 /// | `scalar: f32` | single precision | `f64` |
 /// | `fma: never` | the same bits on every target: nothing is fused, functions are those of `libm` | `target`: fused where the target has the instruction |
+/// | `steps: separate` | no bundles that do the work of several: less text, for little flash | `fused`, where a model is small |
 /// | `pairs: flat` or `rolled` | entries for pairs of joints as flat code or as loops over tables | whichever is quicker |
 ///
 /// The shortest form takes the module's name from the model, and makes it `pub`:

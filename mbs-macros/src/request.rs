@@ -5,7 +5,7 @@
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::emission::{MAX_LANES, Target, identifier};
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType};
+use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType, Steps};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -81,7 +81,8 @@ fn visibility(visibility: &Visibility) -> Result<String> {
     }
 }
 
-const SETTINGS: [&str; 8] = ["freeze", "reference", "bundles", "case", "lanes", "pairs", "scalar", "fma"];
+const SETTINGS: [&str; 9] =
+    ["freeze", "reference", "bundles", "case", "lanes", "pairs", "scalar", "fma", "steps"];
 
 fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Result<()> {
     let mut seen: Vec<String> = Vec::new();
@@ -102,6 +103,7 @@ fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Resul
             "lanes" => request.target.lanes = Some(lanes(&input.parse()?)?),
             "scalar" => request.options.scalar = scalar(&input.call(Ident::parse_any)?)?,
             "fma" => request.options.fma = fma(&input.call(Ident::parse_any)?)?,
+            "steps" => request.options.steps = steps(&input.call(Ident::parse_any)?)?,
             "pairs" => request.options.pairs = pairs(&input.call(Ident::parse_any)?)?,
             _ => return Err(Error::new(key.span(), unknown("setting", &name, &SETTINGS))),
         }
@@ -131,6 +133,12 @@ fn fma(word: &Ident) -> Result<Fma> {
     let name = word.to_string();
     Fma::from_name(&name)
         .ok_or_else(|| Error::new(word.span(), unknown("choice", &name, &Fma::ALL.map(Fma::name))))
+}
+
+fn steps(word: &Ident) -> Result<Steps> {
+    let name = word.to_string();
+    Steps::from_name(&name)
+        .ok_or_else(|| Error::new(word.span(), unknown("choice", &name, &Steps::ALL.map(Steps::name))))
 }
 
 fn pairs(word: &Ident) -> Result<Pairs> {

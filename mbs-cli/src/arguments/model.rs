@@ -4,7 +4,7 @@ use super::EXIT_CODES;
 use clap::{Args, ValueEnum};
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType};
+use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType, Steps};
 use std::path::PathBuf;
 
 const CHECK_HELP: &str = "\
@@ -78,6 +78,9 @@ pub(crate) struct Generate {
     /// Fused multiply-add: where the target has it, or never, with functions of libm, for the same bits on every target.
     #[arg(long, value_enum, default_value_t = FmaOption::Target)]
     pub(crate) fma: FmaOption,
+    /// Steps of small models from few bundles that share what they compute, or from separate ones alone, for little flash.
+    #[arg(long, value_enum, default_value_t = StepsOption::Fused)]
+    pub(crate) steps: StepsOption,
     /// Which bundles of equations: names separated by commas, `standard` or `all`.
     #[arg(
         long,
@@ -196,6 +199,24 @@ pub(crate) enum FmaOption {
     Never,
     /// Where the target has the instruction.
     Target,
+}
+
+/// What steps are made of.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StepsOption {
+    /// Few bundles, where a model is small.
+    Fused,
+    /// Separate bundles.
+    Separate,
+}
+
+impl From<StepsOption> for Steps {
+    fn from(steps: StepsOption) -> Steps {
+        match steps {
+            StepsOption::Fused => Steps::Fused,
+            StepsOption::Separate => Steps::Separate,
+        }
+    }
 }
 
 impl From<FmaOption> for Fma {

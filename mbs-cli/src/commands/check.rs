@@ -12,7 +12,7 @@ use crate::session::model::{find_case, show_warnings};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
 use mbs_codegen::model::{Case, Event, EventCondition, Model, ParameterId, VariableStart};
-use mbs_codegen::program::{self, BundleKind, Exists, Family, Options, Program, ProgramError};
+use mbs_codegen::program::{self, BundleKind, Exists, Family, Options, Program, ProgramError, Steps};
 use mbs_codegen::topology::{self, Loop, Row, Tree};
 use serde_json::json;
 
@@ -78,7 +78,7 @@ fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<To
     let mut bundles: Vec<BundleKind> = counted.into_iter().map(|(kind, _)| kind).collect();
     let mut too_large: Vec<TooLarge> = others.into_iter().map(|(kind, own)| (kind.name(), own)).collect();
     loop {
-        let options = Options { bundles: bundles.clone(), fused_steps: false, ..Options::default() };
+        let options = Options { bundles: bundles.clone(), steps: Steps::Separate, ..Options::default() };
         match Program::of_only(model, case, &options) {
             Ok(program) => return Ok((program, too_large)),
             Err(ProgramError::Bundle { bundle, operations })

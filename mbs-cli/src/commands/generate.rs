@@ -30,6 +30,7 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             pairs: arguments.pairs.into(),
             scalar: arguments.scalar.into(),
             fma: arguments.fma.into(),
+            steps: arguments.steps.into(),
             ..Options::default()
         },
         target: Target {
@@ -156,11 +157,12 @@ fn write(targets: &[Module<'_>]) -> Result<(), Failure> {
         let bundles = &module.generated.program.bundles;
         let operations = bundles.iter().map(|bundle| bundle.counts.total()).sum();
         said.push_str(&format!(
-            "{} {path}: {}, {}, {}\n",
+            "{} {path}: {}, {}, {}{}\n",
             if fresh { "kept" } else { "wrote" },
             count(bundles.len(), "bundle"),
             count(operations, "operation"),
             count(text.lines().count(), "line"),
+            footprint::steps(&module.generated.program),
         ));
     }
     files::print(&said)

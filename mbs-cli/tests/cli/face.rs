@@ -92,7 +92,7 @@ model_solver! {
     mod stiff_ball = "tests/cli/face/stiff_ball.yaml"
 }
 
-/// The text has all of these numbers, to the last digit. The parser of JSON may round them.
+/// The text has all of these numbers, to the last digit.
 pub(crate) fn says(text: &str, numbers: impl IntoIterator<Item = f64>) {
     let is_number = |c: char| c.is_ascii_digit() || "+-.e".contains(c);
     let said: Vec<f64> = text.split(|c| !is_number(c)).filter_map(|word| word.parse().ok()).collect();

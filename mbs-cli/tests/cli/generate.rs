@@ -171,6 +171,21 @@ fn a_report_names_its_settings_and_reads_programs_only() {
     fails(2, &["--report"], &["generate", &model, "--program", "firmware"]);
 }
 
+/// What steps are made of is chosen by the generator, can be refused, and is said.
+#[test]
+fn steps_of_small_models_are_fused_unless_they_are_to_be_separate() {
+    let model = shipped("five_bar");
+    let [fused, separate] = [&["--report"][..], &["--report", "--steps", "separate"]]
+        .map(|settings| done(&[&["generate", &model][..], settings].concat()));
+    let chosen = "newton_step, correct_step, project_step, differentiate_step, transpose_step";
+    assert!(fused.starts_with(&format!("five_bar: f64, fma: target, fused steps ({chosen})\n")), "{fused}");
+    assert!(separate.starts_with("five_bar: f64, fma: target, separate steps\n"), "{separate}");
+    assert!(separate.lines().count() + 5 == fused.lines().count(), "{separate}");
+    // A large one has none.
+    let large = done(&["generate", &shipped("buggy"), "--report"]);
+    assert!(large.starts_with("buggy: f64, fma: target, separate steps\n"), "{large}");
+}
+
 #[test]
 fn bits_that_are_the_same_everywhere_need_no_fused_operation() {
     let model = shipped("five_bar");

@@ -289,6 +289,9 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
             if program.kinds.contains(&BundleKind::DifferentiateStep) {
                 methods.push(("fuses_derivatives", (quote!(bool), quote!(true))));
             }
+            if program.kinds.contains(&BundleKind::TransposeStep) {
+                methods.push(("fuses_transposed", (quote!(bool), quote!(true))));
+            }
             methods
         }
         "ObjectiveDerivatives" => vec![("objective_places", (two, pair(&derivatives.objectives)))],
@@ -299,10 +302,15 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
             vec![("joint_places", named("JointPlaces", &fields))]
         }
         "JointObjectiveDerivatives" => {
-            let fused = program.kinds.contains(&BundleKind::DifferentiateRate);
-            let fused = fused.then(|| ("fuses_rates", (quote!(bool), quote!(true))));
-            let places = [("joint_objective_places", (two, pair(&derivatives.joint_objectives)))];
-            places.into_iter().chain(fused).collect()
+            let mut methods = vec![("joint_objective_places", (two, pair(&derivatives.joint_objectives)))];
+            let fused = [
+                (BundleKind::DifferentiateRate, "fuses_rates"),
+                (BundleKind::TransposeRate, "fuses_transposed_rates"),
+            ];
+            for (_, name) in fused.into_iter().filter(|(kind, _)| program.kinds.contains(kind)) {
+                methods.push((name, (quote!(bool), quote!(true))));
+            }
+            methods
         }
         "Events" => vec![("event_table", (quote!(rt::EventTable<'_>), event_table(program)))],
         "EventDerivatives" => vec![

@@ -224,6 +224,12 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             }
             Group::TableCostate => self.structure.derivatives.table_values,
             Group::PositionColumns | Group::VelocityColumns => unknowns * self.seeds.len(),
+            Group::PositionWeights
+            | Group::VelocityWeights
+            | Group::AccelerationWeights
+            | Group::CorrectionWeights => unknowns * model.objectives.len(),
+            Group::MultiplierWeights => rows * model.objectives.len(),
+            Group::ObjectiveWeights => model.objectives.len(),
             Group::Parameters => self.parameters,
             Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }

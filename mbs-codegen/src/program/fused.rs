@@ -10,15 +10,15 @@ use super::equations::Equations;
 use super::{BundleKind, ProgramError};
 use crate::bundle::Specification;
 use crate::constrained::{
-    CoordinateDerivatives, CoordinateForm, JointDerivatives, JointForm, LeadingMatrix, Pattern, Solution,
-    Sparse,
+    CoordinateDerivatives, CoordinateForm, JointDerivatives, JointForm, LeadingMatrix, ParameterPlaces,
+    Pattern, Sections, Solution, Sparse,
 };
-use crate::graph::{BinaryOp, ExprId, Graph};
+use crate::graph::{BinaryOp, ExprId, Graph, Node};
 use crate::sparse::Factors;
 use crate::symbols::Group;
 use hashbrown::HashMap;
 
-/// Most nodes of the graph under `newton_step` that are fused.
+/// Most nodes of the graph under Newton's matrix of steps that are fused: a bound of the text.
 const MOST_NODES: usize = 6000;
 
 /// Most nodes of the graph under a bundle of derivatives: lists, factors, and the work for all columns.
@@ -64,12 +64,40 @@ impl Equations<'_, '_, '_> {
         let phi = form.constraints.clone();
         let newton_step = vec![phi.clone(), form.newton.clone(), newton.values(), x, newton.pivots()];
         let project_step = vec![velocity, acceleration, phid, phidd, mass.pivots()];
-        Ok(vec![
-            self.specify(BundleKind::NewtonStep, newton_step)?,
-            self.specify(BundleKind::CorrectStep, vec![phi, corrected])?,
-            self.specify(BundleKind::ProjectStep, project_step)?,
-        ])
+        let fused = [
+            (BundleKind::NewtonStep, newton_step),
+            (BundleKind::CorrectStep, vec![phi, corrected]),
+            (BundleKind::ProjectStep, project_step),
+        ];
+        let cost: usize = fused.iter().map(|(_, results)| cost(g, &results.concat())).sum();
+        let of_separate = cost_of_separate(g, form, leading);
+        if 10 * cost > 9 * of_separate {
+            return Ok(Vec::new());
+        }
+        fused.into_iter().map(|(kind, results)| self.specify(kind, results)).collect()
     }
+}
+
+/// What a bundle costs: operations, values that it reads, and values that it writes.
+fn cost(g: &Graph, results: &[ExprId]) -> usize {
+    let reads = |&id: &ExprId| matches!(g.node(id), Node::Symbol(group, _) if group != Group::Parameters);
+    g.operations_per_call(results)
+        + g.reachable(results).iter().filter(|id| reads(id)).count()
+        + results.len()
+}
+
+/// What a step of two iterations costs by separate bundles: a tangent, two residuals, and both projections, each refined once. Fused bundles are to
+/// save a tenth of it, or their text is not worth it.
+fn cost_of_separate(g: &Graph, form: &CoordinateForm, leading: &LeadingMatrix) -> usize {
+    let of = |roots: &[&[ExprId]]| cost(g, &roots.concat());
+    let (residual, constraints) = (&form.residual[..], &form.constraints[..]);
+    of(&[residual, constraints, &form.newton])
+        + of(&[residual, constraints])
+        + of(&[&form.projection])
+        + of(&[&form.rates])
+        + of(&[&form.accelerations])
+        + 2 * of(&[&leading.factors])
+        + 6 * of(&[&leading.solution])
 }
 
 /// Right-hand sides by rows: a row has a value for each column, and an operation stands side by side for all columns.
@@ -99,6 +127,12 @@ impl<'g> Columns<'g> {
                 *b = if minus { self.g.sub(*b, product) } else { self.g.add(*b, product) };
             }
         }
+    }
+
+    /// b −= Bᵀ y, or b += Bᵀ y.
+    fn add_transposed(&mut self, minus: bool, places: &[(u32, u32)], values: &[ExprId], y: &[Vec<ExprId>]) {
+        let turned: Vec<(u32, u32)> = places.iter().map(|&(i, j)| (j, i)).collect();
+        self.add(minus, 0, &turned, values, y);
     }
 
     /// b −= (derivatives by the parameters), a column for each.
@@ -135,6 +169,8 @@ struct System<'a> {
     tangent: &'a [ExprId],
     upper: [&'a [ExprId]; 2],
     lower: [&'a [ExprId]; 2],
+    /// Whether the tangent is to be read by columns.
+    transposed: bool,
 }
 
 impl System<'_> {
@@ -148,7 +184,7 @@ impl System<'_> {
         b: &[Vec<ExprId>],
         x: &[Vec<ExprId>],
     ) -> [Vec<ExprId>; 2] {
-        let Self { pattern, tangent, upper, lower } = self;
+        let Self { pattern, tangent, upper, lower, transposed } = self;
         let mut sum = |rows: &[Vec<ExprId>]| rows.iter().map(|row| g.sum(row)).collect::<Vec<_>>();
         let (b, x) = (sum(b), sum(x));
         let magnitudes: Vec<ExprId> = x.iter().map(|&x| g.abs(x)).collect();
@@ -157,7 +193,7 @@ impl System<'_> {
         let (mut left, mut by_coordinates) = (b.clone(), vec![g.zero(); b.len()]);
         let mut by_multipliers = vec![g.zero(); b.len()];
         for (&(i, j), &value) in pattern.tangent.iter().zip(*tangent) {
-            let (i, j) = (i as usize, j as usize);
+            let (i, j) = if *transposed { (j as usize, i as usize) } else { (i as usize, j as usize) };
             let (product, size) = (g.mul(value, x[j]), g.abs(value));
             left[i] = g.sub(left[i], product);
             by_coordinates[i] = g.add(by_coordinates[i], size);
@@ -184,34 +220,39 @@ impl System<'_> {
     }
 }
 
-impl Equations<'_, '_, '_> {
-    /// The derivative of a step with both projections, for all parameters: the equations of the runtime's `sensitivity/step.rs`, if it pays.
-    pub(super) fn derivative_of_step(
-        &mut self,
-        derivatives: &CoordinateDerivatives,
-    ) -> Result<Option<Specification>, ProgramError> {
-        let parameters = self.seeds.len();
-        // In runs past events the size of a step has derivatives, too: they are made of lists.
-        let usual = parameters > 0 && self.mechanism.model.events.is_empty();
-        let form = match &self.coordinate_form {
-            Some(form) if self.fuses && usual => form.clone(),
-            _ => return Ok(None),
-        };
-        let leading = form.leading.as_ref().ok_or(ProgramError::Singular)?;
+/// What the derivative of a step and its transpose have in common: lists at the accepted instant, the projections' with what these did, and both
+/// matrices with their factors.
+struct StepLists<'a> {
+    pattern: &'a Pattern,
+    places: &'a ParameterPlaces,
+    motion: &'a Sections,
+    projections: Sections,
+    /// W = M + γh C + βh² K, A' = A + (βh/γ) Ψ_z
+    w: Vec<ExprId>,
+    a_newton: Vec<ExprId>,
+    newton: Factors,
+    mass: Factors,
+    /// Φdd_zd = 2 Φd_z
+    doubled: Vec<ExprId>,
+    /// γh, βh²
+    velocity: ExprId,
+    position: ExprId,
+    nq: usize,
+    /// First nonholonomic row, among all equations.
+    psi: usize,
+    rows: usize,
+}
+
+impl<'a> StepLists<'a> {
+    fn new(
+        g: &mut Graph,
+        form: &'a CoordinateForm,
+        leading: &LeadingMatrix,
+        derivatives: &'a CoordinateDerivatives,
+        nonholonomic: usize,
+    ) -> Self {
         let CoordinateDerivatives { newton: motion, projections, places, .. } = derivatives;
-        let pattern = &form.pattern;
-        let g = &mut *self.g;
-        let constraints = pattern.holonomic.len() + pattern.nonholonomic.len();
-        let column = 10 * pattern.tangent.len() + 12 * constraints + 6 * leading.factors.len();
-        let lists = [&motion.expressions[..], &projections.expressions].concat();
-        if g.reachable(&form.newton).len() > MOST_NODES
-            || g.reachable(&lists).len() + parameters * column > MOST_NODES_OF_DERIVATIVES
-        {
-            return Ok(None);
-        }
         let (nq, rows) = (form.residual.len(), form.constraints.len());
-        let holonomic = rows - self.rows.nonholonomic();
-        let psi = nq + holonomic;
         let small: Vec<ExprId> = (0..rows as u32).map(|k| g.symbol(Group::Compliance, k)).collect();
         let [velocity, position, ratio] = [0, 1, 2].map(|i| g.symbol(Group::Weights, i));
 
@@ -226,7 +267,6 @@ impl Equations<'_, '_, '_> {
         let mut projections = projections.clone();
         projections.substitute(g, &instant);
 
-        // W = M + γh C + βh² K, A' = A + (βh/γ) Ψ_z
         let [m, c, k] = ["mass", "by_velocity", "by_position"].map(|name| motion.of(name));
         let [phi_z, a, psi_z] = ["holonomic", "nonholonomic", "nonholonomic_z"].map(|name| motion.of(name));
         let mut w = Vec::new();
@@ -242,13 +282,61 @@ impl Equations<'_, '_, '_> {
         }
         let newton = leading.factor(g, &[&w[..], phi_z, a, &a_newton].concat(), &small);
         let mass = leading.factor(g, &[m, phi_z, a, a].concat(), &small);
-        let one = g.one();
-        let [by_position, by_velocity] = [position, velocity].map(|weight| g.div(one, weight));
-
-        let system = |tangent, lower| System { pattern, tangent, upper: [phi_z, a], lower: [phi_z, lower] };
         let two = g.constant(2.0);
-        let [rates_z, accelerations_z] = ["rates_z", "accelerations_z"].map(|name| projections.of(name));
-        let doubled: Vec<ExprId> = rates_z.iter().map(|&value| g.mul(two, value)).collect();
+        let doubled = projections.of("rates_z").iter().map(|&value| g.mul(two, value)).collect();
+        let psi = nq + rows - nonholonomic;
+        let pattern = &form.pattern;
+        Self {
+            pattern,
+            places,
+            motion,
+            projections,
+            w,
+            a_newton,
+            newton,
+            mass,
+            doubled,
+            velocity,
+            position,
+            nq,
+            psi,
+            rows,
+        }
+    }
+
+    /// Multiplies the rows of constraints, from the first one on, by 1/(βh²) and 1/(γh).
+    fn scale_rows(&self, g: &mut Graph, rows: &mut [Vec<ExprId>]) {
+        let one = g.one();
+        let [by_position, by_velocity] = [self.position, self.velocity].map(|weight| g.div(one, weight));
+        for (row, values) in (self.nq..).zip(rows) {
+            for value in values {
+                *value = g.mul(*value, if row < self.psi { by_position } else { by_velocity });
+            }
+        }
+    }
+
+    /// [W Φ_zᵀ Aᵀ; Φ_z; A'] or its transpose.
+    fn newton_system(&self, transposed: bool) -> System<'_> {
+        let [phi_z, a] = ["holonomic", "nonholonomic"].map(|name| self.motion.of(name));
+        let (above, below) = ([phi_z, a], [phi_z, &self.a_newton[..]]);
+        let (upper, lower) = if transposed { (below, above) } else { (above, below) };
+        System { pattern: self.pattern, tangent: &self.w, upper, lower, transposed }
+    }
+
+    /// [M Bᵀ; B]
+    fn mass_system(&self) -> System<'_> {
+        let [m, phi_z, a] = ["mass", "holonomic", "nonholonomic"].map(|name| self.motion.of(name));
+        let border = [phi_z, a];
+        System { pattern: self.pattern, tangent: m, upper: border, lower: border, transposed: false }
+    }
+
+    /// z', zd', zdd', λ' and δ for all parameters from p' and q', and what the solutions leave: the equations of the runtime's
+    /// `sensitivity/step.rs`.
+    fn derivative(&self, g: &mut Graph, parameters: usize) -> Vec<Vec<ExprId>> {
+        let Self { pattern, places, motion, projections, nq, psi, rows, .. } = self;
+        let (nq, psi, rows) = (*nq, *psi, *rows);
+        let [m, c, k] = ["mass", "by_velocity", "by_position"].map(|name| motion.of(name));
+        let [phi_z, a, psi_z] = ["holonomic", "nonholonomic", "nonholonomic_z"].map(|name| motion.of(name));
         let p = given(g, Group::PositionColumns, nq, parameters);
         let q = given(g, Group::VelocityColumns, nq, parameters);
 
@@ -262,41 +350,38 @@ impl Equations<'_, '_, '_> {
         columns.add(true, psi, &pattern.nonholonomic, psi_z, &p);
         columns.subtract_parameters(nq, &places.constraints, motion.of("constraints"));
         let Columns { g, mut b } = columns;
-        for (row, b) in b.iter_mut().enumerate().skip(nq) {
-            for b in b {
-                *b = g.mul(*b, if row < psi { by_position } else { by_velocity });
-            }
-        }
-        let x = newton.solve_columns(g, b.clone());
-        let [left, sizes] = system(&w, &a_newton).left(g, nq, holonomic, &b, &x);
+        self.scale_rows(g, &mut b[nq..]);
+        let x = self.newton.solve_columns(g, b.clone());
+        let [left, sizes] = self.newton_system(false).left(g, nq, psi - nq, &b, &x);
         let (delta, lambda) = x.split_at(nq);
-        let (z, zd) = (moved_by(g, &p, position, delta), moved_by(g, &q, velocity, delta));
+        let z = moved_by(g, &p, self.position, delta);
+        let zd = moved_by(g, &q, self.velocity, delta);
 
         // M zd*' − (M d + Bᵀσ)_z z' − (M d + Bᵀσ)_ρ, −(Φd; Ψ)_z z' − (Φd; Ψ)_ρ
         let mut columns = Columns::new(g, nq + rows, parameters);
         columns.add(false, 0, &pattern.tangent, m, &zd);
         columns.add(true, 0, &pattern.tangent, projections.of("velocity_impulse"), &z);
         columns.subtract_parameters(0, &places.impulse, projections.of("velocity_impulse_rho"));
-        columns.add(true, nq, &pattern.holonomic, rates_z, &z);
+        columns.add(true, nq, &pattern.holonomic, projections.of("rates_z"), &z);
         columns.add(true, psi, &pattern.nonholonomic, projections.of("nonholonomic_z"), &z);
         columns.subtract_parameters(nq, &places.rates, projections.of("rates"));
         let Columns { g, b } = columns;
-        let mut zd = mass.solve_columns(g, b.clone());
-        let [left_of_projection, sizes_of_projection] = system(m, a).left(g, nq, holonomic, &b, &zd);
+        let mut zd = self.mass.solve_columns(g, b.clone());
+        let [left_of_projection, sizes_of_projection] = self.mass_system().left(g, nq, psi - nq, &b, &zd);
         zd.truncate(nq);
 
-        // M zdd*' − (M e + Bᵀκ)_z z' − (M e + Bᵀκ)_ρ, −(Φdd; Ψd)_z z' − (Φdd; Ψd)_zd zd' − (Φdd; Ψd)_ρ, where Φdd_zd = 2 Φd_z
+        // M zdd*' − (M e + Bᵀκ)_z z' − (M e + Bᵀκ)_ρ, −(Φdd; Ψd)_z z' − (Φdd; Ψd)_zd zd' − (Φdd; Ψd)_ρ
         let mut columns = Columns::new(g, nq + rows, parameters);
         columns.add(false, 0, &pattern.tangent, m, delta);
         columns.add(true, 0, &pattern.tangent, projections.of("acceleration_impulse"), &z);
         columns.subtract_parameters(0, &places.impulse, projections.of("acceleration_impulse_rho"));
-        columns.add(true, nq, &pattern.holonomic, accelerations_z, &z);
-        columns.add(true, nq, &pattern.holonomic, &doubled, &zd);
+        columns.add(true, nq, &pattern.holonomic, projections.of("accelerations_z"), &z);
+        columns.add(true, nq, &pattern.holonomic, &self.doubled, &zd);
         columns.add(true, psi, &pattern.nonholonomic, projections.of("nonholonomic_rates_z"), &z);
         columns.add(true, psi, &pattern.nonholonomic, projections.of("nonholonomic_rates_zd"), &zd);
         columns.subtract_parameters(nq, &places.accelerations, projections.of("accelerations"));
         let Columns { g, b } = columns;
-        let y = mass.solve_columns(g, b);
+        let y = self.mass.solve_columns(g, b);
         let (zdd, kappa) = y.split_at(nq);
         let one = g.one();
         let lambda = moved_by(g, lambda, one, kappa);
@@ -305,29 +390,178 @@ impl Equations<'_, '_, '_> {
             [&z[..], &zd, zdd, &lambda, delta].iter().map(|rows| rows.concat()).collect();
         results.push([left, left_of_projection].concat());
         results.push([sizes, sizes_of_projection].concat());
-        results.push(newton.pivots());
-        Ok(Some(self.specify(BundleKind::DifferentiateStep, results)?))
+        results.push(self.newton.pivots());
+        results
     }
 
-    /// Accelerations and integrands with their derivatives for all parameters, if it pays. `integrands`: values and derivatives by θ, v, vd, λ, ρ.
+    /// The same map transposed, stages in reverse: p̄, q̄, ρ̄ from the weights of z, zd, zdd, λ and δ in a column for each objective, and what the
+    /// solutions leave.
+    fn transposed(&self, g: &mut Graph, parameters: usize, objectives: usize) -> Vec<Vec<ExprId>> {
+        let Self { pattern, places, motion, projections, nq, psi, rows, .. } = self;
+        let (nq, psi, rows) = (*nq, *psi, *rows);
+        let [m, c, k] = ["mass", "by_velocity", "by_position"].map(|name| motion.of(name));
+        let [phi_z, a, psi_z] = ["holonomic", "nonholonomic", "nonholonomic_z"].map(|name| motion.of(name));
+        let z = given(g, Group::PositionWeights, nq, objectives);
+        let zd = given(g, Group::VelocityWeights, nq, objectives);
+        let zdd = given(g, Group::AccelerationWeights, nq, objectives);
+        let lambda = given(g, Group::MultiplierWeights, rows, objectives);
+        let delta = given(g, Group::CorrectionWeights, nq, objectives);
+
+        // [M Bᵀ; B] (y, η) = (zdd̄, λ̄)
+        let last = [&zdd[..], &lambda].concat();
+        let y_last = self.mass.solve_columns(g, last.clone());
+        let (y, eta) = y_last.split_at(nq);
+        let (phi, eta_psi) = eta.split_at(psi - nq);
+        // zd̄ − Φdd_zdᵀ η − Ψd_zdᵀ η'
+        let mut columns = Columns { g, b: zd };
+        columns.add_transposed(true, &pattern.holonomic, &self.doubled, phi);
+        columns.add_transposed(true, &pattern.nonholonomic, projections.of("nonholonomic_rates_zd"), eta_psi);
+        let Columns { g, b: zd } = columns;
+
+        // [M Bᵀ; B] (x, ξ) = (zd̄, 0)
+        let mut first = zd;
+        first.extend(vec![vec![g.zero(); objectives]; rows]);
+        let x_first = self.mass.solve_columns(g, first.clone());
+        let (x, xi) = x_first.split_at(nq);
+        let (xi_phi, xi_psi) = xi.split_at(psi - nq);
+        let both = |first: &[Vec<ExprId>], last: &[Vec<ExprId>]| -> Vec<Vec<ExprId>> {
+            first.iter().zip(last).map(|(first, last)| [&first[..], last].concat()).collect()
+        };
+        let (b, both) = (both(&first, &last), both(&x_first, &y_last));
+        let [left_of_projections, sizes_of_projections] = self.mass_system().left(g, nq, psi - nq, &b, &both);
+
+        // z̄ − (M e + Bᵀκ)_zᵀ y − (Φdd; Ψd)_zᵀ η − (M d + Bᵀσ)_zᵀ x − (Φd; Ψ)_zᵀ ξ
+        let mut columns = Columns { g, b: z };
+        columns.add_transposed(true, &pattern.tangent, projections.of("acceleration_impulse"), y);
+        columns.add_transposed(true, &pattern.holonomic, projections.of("accelerations_z"), phi);
+        columns.add_transposed(true, &pattern.nonholonomic, projections.of("nonholonomic_rates_z"), eta_psi);
+        columns.add_transposed(true, &pattern.tangent, projections.of("velocity_impulse"), x);
+        columns.add_transposed(true, &pattern.holonomic, projections.of("rates_z"), xi_phi);
+        columns.add_transposed(true, &pattern.nonholonomic, projections.of("nonholonomic_z"), xi_psi);
+        let Columns { g, b: z } = columns;
+        // zd*̄ = Mᵀ x, δ̄ + Mᵀ y + γh zd*̄ + βh² z̄
+        let mut columns = Columns::new(g, nq, objectives);
+        columns.add_transposed(false, &pattern.tangent, m, x);
+        let Columns { g, b: zd_star } = columns;
+        let mut columns = Columns { g, b: delta };
+        columns.add_transposed(false, &pattern.tangent, m, y);
+        let Columns { g, b: delta } = columns;
+        let delta = moved_by(g, &delta, self.velocity, &zd_star);
+        let delta = moved_by(g, &delta, self.position, &z);
+
+        // [W Φ_zᵀ Aᵀ; Φ_z; A']ᵀ (u, μ) = (δ̄, λ̄)
+        let b = [delta, lambda].concat();
+        let mut u = self.newton.solve_transposed_columns(g, b.clone());
+        let [left, sizes] = self.newton_system(true).left(g, nq, psi - nq, &b, &u);
+        self.scale_rows(g, &mut u[nq..]);
+        let (u, mu) = u.split_at(nq);
+        let (mu_phi, mu_psi) = mu.split_at(psi - nq);
+        // p̄ = z̄ − Kᵀ u − Φ_zᵀ μ − Ψ_zᵀ μ'
+        let mut columns = Columns { g, b: z };
+        columns.add_transposed(true, &pattern.tangent, k, u);
+        columns.add_transposed(true, &pattern.holonomic, phi_z, mu_phi);
+        columns.add_transposed(true, &pattern.nonholonomic, psi_z, mu_psi);
+        let Columns { g, b: p } = columns;
+        // q̄ = zd*̄ − Cᵀ u − Aᵀ μ'
+        let mut columns = Columns { g, b: zd_star };
+        columns.add_transposed(true, &pattern.tangent, c, u);
+        columns.add_transposed(true, &pattern.nonholonomic, a, mu_psi);
+        let Columns { g, b: q } = columns;
+        // ρ̄ = −(derivatives by ρ)ᵀ (weights of their equations)
+        let mut columns = Columns::new(g, parameters, objectives);
+        let impulses = [("acceleration_impulse_rho", y), ("velocity_impulse_rho", x)];
+        for (name, weights) in impulses {
+            columns.add_transposed(true, &places.impulse, projections.of(name), weights);
+        }
+        columns.add_transposed(true, &places.accelerations, projections.of("accelerations"), eta);
+        columns.add_transposed(true, &places.rates, projections.of("rates"), xi);
+        columns.add_transposed(true, &places.residual, motion.of("residual"), u);
+        columns.add_transposed(true, &places.constraints, motion.of("constraints"), mu);
+        let rho = columns.b;
+
+        let mut results: Vec<Vec<ExprId>> = [p, q, rho].iter().map(|rows| rows.concat()).collect();
+        results.push([left, left_of_projections].concat());
+        results.push([sizes, sizes_of_projections].concat());
+        results.push(self.newton.pivots());
+        results
+    }
+}
+
+impl Equations<'_, '_, '_> {
+    /// The derivative of a step with both projections for all parameters, and its transpose for all objectives, as far as they pay.
+    pub(super) fn derivative_of_step(
+        &mut self,
+        derivatives: &CoordinateDerivatives,
+    ) -> Result<Vec<Specification>, ProgramError> {
+        let (parameters, objectives) = (self.seeds.len(), self.mechanism.model.objectives.len());
+        // In runs past events the size of a step has derivatives, too: they are made of lists.
+        let usual = parameters > 0 && self.mechanism.model.events.is_empty();
+        let form = match &self.coordinate_form {
+            Some(form) if self.fuses && usual => form.clone(),
+            _ => return Ok(Vec::new()),
+        };
+        let leading = form.leading.as_ref().ok_or(ProgramError::Singular)?;
+        let pattern = &form.pattern;
+        let g = &mut *self.g;
+        let constraints = pattern.holonomic.len() + pattern.nonholonomic.len();
+        let column = 10 * pattern.tangent.len() + 12 * constraints + 6 * leading.factors.len();
+        let lists = [&derivatives.newton.expressions[..], &derivatives.projections.expressions].concat();
+        let room = MOST_NODES_OF_DERIVATIVES.saturating_sub(g.reachable(&lists).len());
+        if g.reachable(&form.newton).len() > MOST_NODES {
+            return Ok(Vec::new());
+        }
+        let nonholonomic = self.rows.nonholonomic();
+        let lists = StepLists::new(g, &form, leading, derivatives, nonholonomic);
+        let mut all = Vec::new();
+        if parameters * column <= room {
+            all.push((BundleKind::DifferentiateStep, lists.derivative(g, parameters)));
+        }
+        if objectives > 0 && objectives * column <= room {
+            all.push((BundleKind::TransposeStep, lists.transposed(g, parameters, objectives)));
+        }
+        all.into_iter().map(|(kind, results)| self.specify(kind, results)).collect()
+    }
+
+    /// Accelerations and integrands with their derivatives for all parameters, and the transposed derivatives for all objectives, as far as they
+    /// pay. `integrands`: values and derivatives by θ, v, vd, λ, ρ.
     pub(super) fn derivative_of_rate(
         &mut self,
         form: &JointForm,
         derivatives: &JointDerivatives,
         integrands: &(Vec<ExprId>, Sparse),
-    ) -> Result<Option<Specification>, ProgramError> {
-        let parameters = self.seeds.len();
-        let (nv, rows) = (self.mechanism.tree.nv, self.rows.kept.len());
+    ) -> Result<Vec<Specification>, ProgramError> {
+        let (parameters, objectives) = (self.seeds.len(), self.mechanism.model.objectives.len());
+        let rows = self.rows.kept.len();
         // Pivots of a tree's mass matrix are judged by their sign, where forward dynamics leaves them.
         if !self.fuses || parameters == 0 || rows == 0 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let JointDerivatives { values, places, factors, .. } = derivatives;
         let column = 4 * (places.tangent.len() + places.rows.len()) + 4 * factors.len();
         let lists = [&values.expressions[..], factors, &integrands.1.entries].concat();
-        if self.g.reachable(&lists).len() + parameters * column > MOST_NODES_OF_DERIVATIVES {
-            return Ok(None);
+        let room = MOST_NODES_OF_DERIVATIVES.saturating_sub(self.g.reachable(&lists).len());
+        let mut all = Vec::new();
+        if parameters * column <= room {
+            all.push((
+                BundleKind::DifferentiateRate,
+                self.differentiated_rate(form, derivatives, integrands),
+            ));
         }
+        // On the way back past events the size of a step has weights, too.
+        let usual = objectives > 0 && self.mechanism.model.events.is_empty();
+        if usual && objectives * column <= room {
+            all.push((BundleKind::TransposeRate, self.transposed_rate(form, derivatives, integrands)));
+        }
+        all.into_iter().map(|(kind, results)| self.specify(kind, results)).collect()
+    }
+
+    fn differentiated_rate(
+        &mut self,
+        form: &JointForm,
+        JointDerivatives { values, places, .. }: &JointDerivatives,
+        integrands: &(Vec<ExprId>, Sparse),
+    ) -> Vec<Vec<ExprId>> {
+        let (parameters, nv, rows) = (self.seeds.len(), self.mechanism.tree.nv, self.rows.kept.len());
         // As they are without derivatives, and with the same bits.
         let Solution { accelerations, multipliers, pivots, .. } = form.solution.clone();
         let rates = self.coordinate_rates();
@@ -367,9 +601,56 @@ impl Equations<'_, '_, '_> {
             }
         }
         let objectives_rho = columns.b.concat();
-        let results =
-            vec![rates, accelerations, multipliers, accelerations_rho, objectives, objectives_rho, pivots];
-        Ok(Some(self.specify(BundleKind::DifferentiateRate, results)?))
+        vec![rates, accelerations, multipliers, accelerations_rho, objectives, objectives_rho, pivots]
+    }
+
+    /// With the weights v̄d of accelerations and ψ̄_k of objective k, in a column for each: s, σ from the symmetric matrix of the
+    /// accelerations, and
+    ///
+    /// ```text
+    /// [ M Φ_vᵀ; Φ_v −e ] (s, σ) = (v̄d + g_vdᵀ ψ̄, g_λᵀ ψ̄)
+    /// θ̄ = g_θᵀ ψ̄ − tau_θᵀ s − c_θᵀ σ      v̄ = g_vᵀ ψ̄ − tau_vᵀ s − c_vᵀ σ      ρ̄ = g_ρᵀ ψ̄ − tau_ρᵀ s − c_ρᵀ σ
+    /// ```
+    fn transposed_rate(
+        &mut self,
+        form: &JointForm,
+        JointDerivatives { values, places, .. }: &JointDerivatives,
+        integrands: &(Vec<ExprId>, Sparse),
+    ) -> Vec<Vec<ExprId>> {
+        let (parameters, objectives) = (self.seeds.len(), self.mechanism.model.objectives.len());
+        let (nv, rows) = (self.mechanism.tree.nv, self.rows.kept.len());
+        let g = &mut *self.g;
+        let mut bars = vec![vec![g.zero(); objectives]; 3 * nv + rows + parameters];
+        for (&(i, j), &partial) in integrands.1.places.iter().zip(&integrands.1.entries) {
+            let weight = g.symbol(Group::ObjectiveWeights, i);
+            bars[j as usize][i as usize] = g.mul(weight, partial);
+        }
+        let rho = bars.split_off(3 * nv + rows);
+        let rhs = bars.split_off(2 * nv);
+        let v = bars.split_off(nv);
+        let (theta, mut rhs) = (bars, rhs);
+        let given = given(g, Group::AccelerationWeights, nv, objectives);
+        for (rhs, given) in rhs.iter_mut().zip(given) {
+            for (rhs, given) in rhs.iter_mut().zip(given) {
+                *rhs = g.add(*rhs, given);
+            }
+        }
+        let x = form.solve_columns(g, rhs);
+        let (s, sigma) = x.split_at(nv);
+        let parts = [
+            (theta, &places.tangent, "force_theta", &places.rows, "rows_theta"),
+            (v, &places.tangent, "force_v", &places.rows, "rows_v"),
+            (rho, &places.force, "force_rho", &places.row, "rows_rho"),
+        ];
+        let mut results = vec![integrands.0.clone()];
+        for (b, top, force, below, row) in parts {
+            let mut columns = Columns { g: &mut *g, b };
+            columns.add_transposed(true, top, values.of(force), s);
+            columns.add_transposed(true, below, values.of(row), sigma);
+            results.push(columns.b.concat());
+        }
+        results.push(form.solution.pivots.clone());
+        results
     }
 }
 

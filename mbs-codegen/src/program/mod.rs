@@ -53,9 +53,8 @@ pub struct Options {
     pub pairs: Pairs,
     /// When transposed products are bundles of their own.
     pub products: Products,
-    /// Whether steps of small models, and their derivatives, are made of few bundles that share what they compute: fewer instructions, more text,
-    /// other roundings. On request.
-    pub fused_steps: bool,
+    /// What steps and their derivatives are made of.
+    pub steps: Steps,
     /// What generated code computes with.
     pub scalar: ScalarType,
     /// How generated code rounds.
@@ -87,6 +86,34 @@ impl Fma {
     /// Of this name.
     pub fn from_name(name: &str) -> Option<Fma> {
         Fma::ALL.into_iter().find(|fma| fma.name() == name)
+    }
+}
+
+/// What steps under constraints, their derivatives and stages of explicit runs are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Steps {
+    /// Where they are small, of few bundles that share what they compute, beside the separate ones: fewer instructions, more text.
+    #[default]
+    Fused,
+    /// Of separate bundles alone, for little flash. Results differ from those of fused steps by rounding.
+    Separate,
+}
+
+impl Steps {
+    /// All.
+    pub const ALL: [Steps; 2] = [Steps::Fused, Steps::Separate];
+
+    /// As every setting names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Steps::Fused => "fused",
+            Steps::Separate => "separate",
+        }
+    }
+
+    /// Of this name.
+    pub fn from_name(name: &str) -> Option<Steps> {
+        Steps::ALL.into_iter().find(|steps| steps.name() == name)
     }
 }
 
@@ -156,7 +183,7 @@ impl Default for Options {
             bundles: BundleKind::STANDARD.to_vec(),
             pairs: Pairs::default(),
             products: Products::default(),
-            fused_steps: false,
+            steps: Steps::default(),
             scalar: ScalarType::default(),
             fma: Fma::default(),
         }
@@ -374,7 +401,7 @@ impl Program {
         equations.epsilon = options.scalar.epsilon();
         equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
         equations.tangent_product = program.kinds.contains(&BundleKind::TangentProduct);
-        equations.fuses = options.fused_steps;
+        equations.fuses = options.steps == Steps::Fused;
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         program.share_cases(shared, &mut equations, &mut conditions);

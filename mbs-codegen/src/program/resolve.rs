@@ -64,11 +64,11 @@ pub(super) fn resolve(
     if has(&kinds, Family::Sensitivities) {
         kinds.extend(BundleKind::SENSITIVITIES);
         kinds.extend(BundleKind::COORDINATE_FORM);
-        kinds.push(BundleKind::DifferentiateStep);
+        kinds.extend([BundleKind::DifferentiateStep, BundleKind::TransposeStep]);
     }
     if has(&kinds, Family::JointSensitivities) {
         kinds.extend(BundleKind::JOINT_SENSITIVITIES);
-        kinds.push(BundleKind::DifferentiateRate);
+        kinds.extend([BundleKind::DifferentiateRate, BundleKind::TransposeRate]);
     }
     if has(&kinds, Family::CoordinateForm) {
         kinds.extend(BundleKind::COORDINATE_FORM);

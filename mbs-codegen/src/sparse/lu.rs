@@ -155,26 +155,37 @@ impl Factors {
     }
 
     /// Aᵀ x = rhs
-    pub fn solve_transposed(&self, g: &mut Graph, mut rhs: Vec<ExprId>) -> Vec<ExprId> {
-        // Uᵀ y = rhs
+    pub fn solve_transposed(&self, g: &mut Graph, rhs: Vec<ExprId>) -> Vec<ExprId> {
+        let x = self.solve_transposed_columns(g, rhs.into_iter().map(|value| vec![value]).collect());
+        x.into_iter().flatten().collect()
+    }
+
+    /// Aᵀ X = rhs by rows, as [`Factors::solve_columns`].
+    pub fn solve_transposed_columns(&self, g: &mut Graph, mut rhs: Vec<Vec<ExprId>>) -> Vec<Vec<ExprId>> {
+        // Uᵀ Y = rhs
         let mut y = BTreeMap::new();
         for step in &self.steps {
-            let value = g.mul(rhs[step.column], step.inverse);
+            let values = std::mem::take(&mut rhs[step.column]).into_iter();
+            let values: Vec<ExprId> = values.map(|value| g.mul(value, step.inverse)).collect();
             for &(j, u) in &step.upper {
-                let change = g.mul(u, value);
-                rhs[j] = g.sub(rhs[j], change);
+                for (sum, &value) in rhs[j].iter_mut().zip(&values) {
+                    let change = g.mul(u, value);
+                    *sum = g.sub(*sum, change);
+                }
             }
-            y.insert(step.row, value);
+            y.insert(step.row, values);
         }
-        // Lᵀ x = y
-        let mut x = vec![g.zero(); rhs.len()];
+        // Lᵀ X = Y
+        let mut x = vec![Vec::new(); rhs.len()];
         for step in self.steps.iter().rev() {
-            let mut sum = y[&step.row];
+            let mut sums = y.remove(&step.row).unwrap_or_default();
             for &(i, l) in &step.lower {
-                let change = g.mul(l, x[i]);
-                sum = g.sub(sum, change);
+                for (sum, &x) in sums.iter_mut().zip(&x[i]) {
+                    let change = g.mul(l, x);
+                    *sum = g.sub(*sum, change);
+                }
             }
-            x[step.row] = sum;
+            x[step.row] = sums;
         }
         x
     }

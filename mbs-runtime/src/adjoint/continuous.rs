@@ -18,7 +18,7 @@
 
 use core::ops::ControlFlow;
 
-use super::explicit::{AdjointIntegrator, Way, way_len};
+use super::explicit::{AdjointIntegrator, Way, at_once_len, way_len};
 use super::items::Times;
 use super::{AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
 use crate::error::{EvalError, StepError};
@@ -59,7 +59,10 @@ impl<'a, S: Scalar> Slopes<'a, S> {
 
 impl AdjointIntegrator for ContinuousAdjoint {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
-        way_len::<Trapezoidal, D>(system, columns) + Slopes::<D::S>::len(&system.dims(), columns)
+        let dims = system.dims();
+        way_len::<Trapezoidal, D>(system, columns)
+            + at_once_len(&dims, columns)
+            + Slopes::<D::S>::len(&dims, columns)
     }
 
     fn schedule<S: Scalar>(

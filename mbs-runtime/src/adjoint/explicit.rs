@@ -40,7 +40,7 @@ use crate::integrator::{
     Next, Nodes, Rates, RungeKutta, Span, Statistics, StepStatistics, StepWeights, Tableau, Taken, Three,
     alphas, check_finite, check_state, close_weighted, drive, rates_of_stage, renormalise, solve_stage,
 };
-use crate::linear::{add_scaled, copy};
+use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
@@ -125,7 +125,7 @@ pub trait AdjointIntegrator {
 
 impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
-        way_len::<T, D>(system, columns)
+        way_len::<T, D>(system, columns) + at_once_len(&system.dims(), columns)
     }
 
     fn schedule<S: Scalar>(
@@ -168,6 +168,7 @@ impl<T: Controlled> AdjointIntegrator for Adjoint<Adaptive<T>> {
         // The first run integrates the objectives with the state.
         let dims = system.dims();
         way_len::<T, D>(system, columns)
+            + at_once_len(&dims, columns)
             + dims.n_objectives
             + T::memory_len(dims.n_objectives)
             + dims.n_choice
@@ -571,6 +572,11 @@ pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(system: &D, columns: usiz
     own + plain_len(system, columns) + lists + weights * columns + correction + redundancy_len(dims) + stepped
 }
 
+/// What a [`Way`] without events needs besides.
+pub(crate) const fn at_once_len(dims: &Dims, columns: usize) -> usize {
+    2 * dims.n_objectives + dims.sensitivity.parameters * columns
+}
+
 /// What a [`Way`] past events needs besides, for this many columns.
 pub(crate) fn around_len<T: RungeKutta>(dims: &Dims, columns: usize, latches: usize) -> usize {
     let (n, stages) = (dims.stepped(), T::TABLEAU.b.len());
@@ -629,6 +635,9 @@ pub(crate) struct Way<'a, T, D: JointDynamics, I, P, O> {
     pub(super) observe: O,
     /// Whether integrands are weighed.
     pub(super) judges: bool,
+    /// Of stages that are reversed by one bundle, if there is one and columns are those of the objectives: integrands, weights of the
+    /// objectives, ρ̄.
+    at_once: Option<[&'a mut [D::S]; 3]>,
     /// The state at the end of a step.
     pub(super) ended: &'a mut [D::S],
     /// Weights of stages, of a rate and of changes in one column.
@@ -671,6 +680,17 @@ where
             let what = "a product has at least one column";
             return Err(StepError::Setting { what, value: 0.0 });
         }
+        let fuses = columns == dims.n_objectives
+            && around.is_none()
+            && system.model().fuses_transposed_rates()
+            && is_diagonal(columns, objective_weights);
+        let at_once = match fuses {
+            true => {
+                let parameters = dims.sensitivity.parameters;
+                Some([pieces.next(columns)?, pieces.next(columns)?, pieces.next(parameters * columns)?])
+            }
+            false => None,
+        };
         let way = Self {
             method: PhantomData,
             field: Plain::new(system, inputs, columns, pieces)?,
@@ -711,6 +731,7 @@ where
             statistics: Statistics::default(),
             observe,
             judges: true,
+            at_once,
             ended: pieces.next(if around.is_some() { n } else { 0 })?,
             single: match around {
                 Some(_) => {
@@ -877,6 +898,41 @@ where
                 (vd, field.lambda)
             }
         };
+        let (_, after) = cut("rate", self.rate_bar, dims.nq * columns)?;
+        let (vd_bar, _) = cut("rate", after, dims.nv * columns)?;
+        // Implicit stages read the lists.
+        let at_once = self.at_once.as_mut().filter(|_| known.is_some());
+        if let (What::Integrand, Some([integrands, psi_bar, rho_bar])) = (what, at_once) {
+            let weights = self.objective_weights.iter().step_by(columns + 1);
+            for (to, &weight) in psi_bar.iter_mut().zip(weights) {
+                *to = q * weight;
+            }
+            let stabilisation = system.stabilisation();
+            let (theta, rest) = cut_mut("changes", changes, dims.nv * columns)?;
+            let (v, _) = cut_mut("changes", rest, dims.nv * columns)?;
+            model.transpose_rate(
+                at,
+                vd,
+                lambda,
+                stabilisation,
+                vd_bar,
+                psi_bar,
+                w,
+                integrands,
+                theta,
+                v,
+                rho_bar,
+            )?;
+            // Where objectives do not count they need not be defined. The separate bundles leave them out there, and elsewhere name them.
+            let defined = b == 0.0 || all_finite(integrands);
+            if defined && [&*theta, v, rho_bar].into_iter().all(all_finite) {
+                if b != 0.0 {
+                    add_scaled(self.objectives, q, integrands);
+                }
+                add_scaled(self.now, D::S::ONE, rho_bar);
+                return Ok(());
+            }
+        }
         changes.fill(D::S::ZERO);
         if let What::Function = what {
             // Of v, vd and λ; the function is differentiated by z, not along θ.
@@ -914,8 +970,7 @@ where
         }
         model.joint_linearise(at, vd, lambda, system.stabilisation(), w, values, factors)?;
         let (moved, solution) = cut_mut("changes", changes, 2 * dims.nv * columns)?;
-        let (_, vd_bar) = cut("rate", self.rate_bar, dims.nq * columns)?;
-        add_scaled(solution, D::S::ONE, cut("rate", vd_bar, dims.nv * columns)?.0);
+        add_scaled(solution, D::S::ONE, vd_bar);
         model.joint_solve_many(factors, columns, w, self.column, solution)?;
         let places = model.joint_places();
         let (theta, v) = cut_mut("changes", moved, dims.nv * columns)?;
@@ -1161,6 +1216,12 @@ where
         normalised(field.system, raw, columns, z_bar)?;
         Ok(())
     }
+}
+
+/// Whether each objective has a column of its own.
+fn is_diagonal<S: Scalar>(columns: usize, weights: &[S]) -> bool {
+    weights.len() == columns * columns
+        && weights.iter().enumerate().all(|(k, &weight)| weight == S::ZERO || k % (columns + 1) == 0)
 }
 
 /// Adds to z̄, v̄ what the weights of a rate are of its state: z̄ + Lᵀ θ̄ + (N(·) v)ᵀ z̄d, v̄ + Nᵀ z̄d.

@@ -24,6 +24,7 @@ use crate::sensitivity::run::size_transposed;
 use crate::sensitivity::{
     DifferentiableStep, ObjectiveDerivatives, ObjectiveValues, ParameterWeights, Sensitivities,
     StateDerivatives, Weighed, linearised_len, max_columns, objective_rows, state_rows, take,
+    transpose_at_once,
 };
 use crate::system::{At, Dims};
 
@@ -506,7 +507,17 @@ where
             let (kept, latches) = split(&dims, kept)?;
             self.load(latches);
             self.reverse_item(number, record, kept)?;
-        } else {
+        } else if !transpose_at_once(
+            self.method,
+            self.system,
+            record,
+            self.columns,
+            self.bar,
+            self.next,
+            self.stepped,
+            self.scratch,
+        )? {
+            self.stepped.fill(M::S::ZERO);
             // The next step does not read λ, so it has weights from objectives and the end of the run alone.
             let lambda = StateDerivatives::with_columns(&dims, self.columns, self.bar)?.lambda;
             let (columns, weighs) = (self.columns, lambda.iter().any(|&weight| weight != M::S::ZERO));

@@ -133,6 +133,38 @@ pub trait Sensitivities: Constrained {
         Err(EvalError::Absent { bundle: "differentiate_step" })
     }
 
+    /// Whether the system has [`Sensitivities::transpose_step`].
+    #[inline(always)]
+    fn fuses_transposed(&self) -> bool {
+        false
+    }
+
+    /// The transpose of [`Sensitivities::differentiate_step`], with a column for each objective: from weights of z, zd, zdd, λ at the end and of zdd
+    /// before its projection (`delta_bar`) to those of p, q and the parameters. What solutions leave is that of Newton's transposed system and
+    /// of both projections together.
+    #[allow(clippy::too_many_arguments, reason = "what a part of a step reads and writes")]
+    fn transpose_step(
+        &self,
+        _at: Motion<'_, Self::S>,
+        _lambda: &[Self::S],
+        _impulses: Impulses<'_, Self::S>,
+        _weights: Weights<Self::S>,
+        _compliance: &[Self::S],
+        _z_bar: &[Self::S],
+        _zd_bar: &[Self::S],
+        _a_bar: &[Self::S],
+        _lambda_bar: &[Self::S],
+        _delta_bar: &[Self::S],
+        _w: &mut [Self::S],
+        _p_bar: &mut [Self::S],
+        _q_bar: &mut [Self::S],
+        _rho_bar: &mut [Self::S],
+        _left: &mut [Self::S],
+        _sizes: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "transpose_step" })
+    }
+
     /// Writes the derivatives of yᵀ (r; Φ; Ψ) by z, zd and ρ: Jᵀ y by reverse accumulation, without J. `y`: a weight for each coordinate and
     /// row.
     ///
@@ -355,6 +387,32 @@ pub trait JointObjectiveDerivatives: System {
         _integrands_rho: &mut [Self::S],
     ) -> Result<(), EvalError> {
         Err(EvalError::Absent { bundle: "differentiate_rate" })
+    }
+
+    /// Whether the system has [`JointObjectiveDerivatives::transpose_rate`].
+    #[inline(always)]
+    fn fuses_transposed_rates(&self) -> bool {
+        false
+    }
+
+    /// Integrands; and with the weights `a_bar` of accelerations, in a column for each objective, and `psi_bar` of the objectives, each in its own
+    /// column, the weights of θ, v and the parameters. `vd` and `lambda` are what forward dynamics gives at the instant.
+    #[allow(clippy::too_many_arguments, reason = "what a stage reads and writes")]
+    fn transpose_rate(
+        &self,
+        _at: At<'_, Self::S>,
+        _vd: &[Self::S],
+        _lambda: &[Self::S],
+        _stabilisation: Stabilisation<Self::S>,
+        _a_bar: &[Self::S],
+        _psi_bar: &[Self::S],
+        _w: &mut [Self::S],
+        _integrands: &mut [Self::S],
+        _theta_bar: &mut [Self::S],
+        _v_bar: &mut [Self::S],
+        _rho_bar: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "transpose_rate" })
     }
 
     /// Writes the integrands g, then their derivatives.

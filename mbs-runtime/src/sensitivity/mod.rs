@@ -46,6 +46,7 @@ mod tangent_projection;
 mod transposed;
 mod values;
 
+pub(crate) use at_once::transpose as transpose_at_once;
 pub(crate) use blocks::TransposedProduct;
 pub(crate) use completion::Completion;
 pub(crate) use correction::Correction;

@@ -225,6 +225,35 @@ fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str,
             .expect("regular");
         all.push(("differentiate_rate", [zd, vd, lambda, vd_rho, g, g_rho].concat()));
     }
+    let bars = self::columns(rhs, d.n_objectives);
+    let rho_len = s.parameters * d.n_objectives;
+    if model.fuses_transposed() {
+        let (n, rows) = (d.nq * d.n_objectives, d.rows() * d.n_objectives);
+        let [velocity, position, ratio] = WEIGHTS;
+        let weights = Weights { velocity, position, ratio };
+        let small = vec![SMALL; d.rows()];
+        let (mut p, mut q, mut rho) = (out(n), out(n), out(rho_len));
+        let (mut left, mut sizes) = (out(2 * rhs.len()), out(2 * rhs.len()));
+        let (z, zd, lambda_bar) = (&bars[..n], &bars[1..=n], &bars[..rows]);
+        let to = (&mut p, &mut q, &mut rho, &mut left, &mut sizes);
+        model
+            .transpose_step(
+                at, lambda, impulses, weights, &small, z, zd, zd, lambda_bar, z, &mut w, to.0, to.1, to.2,
+                to.3, to.4,
+            )
+            .expect("regular");
+        all.push(("transpose_step", [p, q, rho, left, sizes].concat()));
+    }
+    if model.fuses_transposed_rates() {
+        let n = d.nv * d.n_objectives;
+        let (mut g, mut theta, mut v, mut rho) = (out(d.n_objectives), out(n), out(n), out(rho_len));
+        let (a, psi) = (&bars[..n], &bars[..d.n_objectives]);
+        let to = (&mut g, &mut theta, &mut v, &mut rho);
+        model
+            .transpose_rate(here, vd, multipliers, stabilisation, a, psi, &mut w, to.0, to.1, to.2, to.3)
+            .expect("regular");
+        all.push(("transpose_rate", [g, theta, v, rho].concat()));
+    }
     all
 }
 
@@ -338,6 +367,26 @@ fn interpret(
             all.push(named(name, &arguments));
         }
     }
+    let bars = self::columns(&given.rhs, d.n_objectives);
+    for (name, arguments, n) in
+        [("transpose_step", &in_coordinates, d.nq), ("transpose_rate", &in_joints, d.nv)]
+    {
+        if program.bundle(name).is_some() {
+            let n = n * d.n_objectives;
+            let arguments = arguments
+                .with(Group::Compliance, &small)
+                .with(Group::PositionWeights, &bars[..n])
+                .with(Group::VelocityWeights, &bars[1..=n])
+                .with(
+                    Group::AccelerationWeights,
+                    if name == "transpose_step" { &bars[1..=n] } else { &bars[..n] },
+                )
+                .with(Group::MultiplierWeights, &bars[..d.rows() * d.n_objectives])
+                .with(Group::CorrectionWeights, &bars[..n])
+                .with(Group::ObjectiveWeights, &bars[..d.n_objectives]);
+            all.push(named(name, &arguments));
+        }
+    }
     all
 }
 
@@ -353,14 +402,7 @@ fn program(index: Option<u64>) -> Program {
     let (model, _) = mbs_codegen::read("closed.yaml", &text).expect("a valid model");
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
     let bundles = compiled::bundles(differentiated);
-    let options = Options {
-        reference,
-        freeze,
-        bundles,
-        products: Products::Always,
-        fused_steps: true,
-        ..Options::default()
-    };
+    let options = Options { reference, freeze, bundles, products: Products::Always, ..Options::default() };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }
 

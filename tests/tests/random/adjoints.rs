@@ -3,7 +3,7 @@
 
 use crate::mechanisms;
 use mbs_codegen::model::{Formulation, Integrator, Model, Simulation};
-use mbs_codegen::program::{BundleKind, Options, Products, Program, ProgramError};
+use mbs_codegen::program::{BundleKind, Options, Products, Program, ProgramError, Steps};
 use mbs_codegen::symbols::Group;
 use mbs_engine::gradient::products::{Directions, Weights, gauss_newton, jacobian_vector, vector_jacobian};
 use mbs_engine::gradient::{self, Found, InputHistory, adjoint, by_end_time, hessian_vectors, hessians};
@@ -31,11 +31,16 @@ fn read(text: &str) -> Model {
 
 /// With the bundles of all runs, and lists of derivatives in the adjoint.
 fn interpreted(model: &Model, constrained: bool) -> Option<Interpreted> {
-    interpreted_with(model, constrained, false)
+    interpreted_with(model, constrained, false, Steps::Fused)
 }
 
 /// The same with transposed products as bundles of their own, or with lists.
-fn interpreted_with(model: &Model, constrained: bool, by_products: bool) -> Option<Interpreted> {
+fn interpreted_with(
+    model: &Model,
+    constrained: bool,
+    by_products: bool,
+    steps: Steps,
+) -> Option<Interpreted> {
     let explicit = Simulation { integrator: Integrator::Rk4, ..model.simulation.clone() };
     let mut bundles: Vec<BundleKind> = gradient::bundles(&explicit, constrained);
     bundles.extend(BundleKind::SENSITIVITIES);
@@ -44,7 +49,7 @@ fn interpreted_with(model: &Model, constrained: bool, by_products: bool) -> Opti
         bundles.extend(BundleKind::PRODUCTS);
     }
     bundles.dedup();
-    let options = Options { bundles, products: Products::Always, fused_steps: true, ..Options::default() };
+    let options = Options { bundles, products: Products::Always, steps, ..Options::default() };
     match Program::new(model, None, &options) {
         Ok(program) => Some(Interpreted::new(program)),
         // There is no derivative by what violates a row that no coordinate can correct.
@@ -63,16 +68,28 @@ fn distance(found: &[f64], expected: &[f64]) -> f64 {
     found.iter().zip(expected).fold(0.0, |worst: f64, (a, b)| worst.max((a - b).abs() / row))
 }
 
-/// What direct and adjoint gradient of a run differ by, and their products.
-fn compare(model: &Interpreted, simulation: &Simulation, random: &mut Random) -> Result<[f64; 2], StepError> {
+/// What direct and adjoint gradient of a run differ by, the latter also by separate bundles, and their products.
+fn compare(
+    model: &Interpreted,
+    separate: Option<&Interpreted>,
+    simulation: &Simulation,
+    random: &mut Random,
+) -> Result<[f64; 2], StepError> {
     let dims = model.dims();
     let start = gradient::start(model, simulation)?;
     let method = start.method(model, simulation);
     let direct = gradient::run(model, &method, simulation, start.clone(), |_| ControlFlow::Continue(()))?;
     let back = adjoint::run(model, &method, simulation, start.clone(), MEMORY, go_on)?;
     assert_eq!(back.objectives.len(), dims.n_objectives);
-    let rows = 0..dims.n_objectives;
-    let worst = rows.map(|i| distance(back.of_objective(i), direct.of_objective(i))).fold(0.0, f64::max);
+    let worst_of = |back: &Found| {
+        let rows = 0..dims.n_objectives;
+        rows.map(|i| distance(back.of_objective(i), direct.of_objective(i))).fold(0.0, f64::max)
+    };
+    let mut worst = worst_of(&back);
+    if let Some(separate) = separate {
+        let back = adjoint::run(separate, &method, simulation, start.clone(), MEMORY, go_on)?;
+        worst = worst.max(worst_of(&back));
+    }
 
     // ⟨ȳ, J x′⟩ = ⟨Jᵀ ȳ, x′⟩
     let (p, rows) =
@@ -131,8 +148,8 @@ const METHODS: [(Formulation, Integrator); 15] = [
 #[test]
 fn adjoints_of_random_mechanisms() {
     let (mut compared, mut refused, mut worst) = ([0; METHODS.len()], 0, [[0.0f64; 2]; METHODS.len()]);
-    // Direct derivatives of few parameters come at once, adjoints by lists: neither has anything of the other.
-    let mut at_once = [0; 2];
+    // Derivatives of few parameters come at once, and so do adjoints of few objectives; these also by lists: neither has anything of the other.
+    let mut at_once = [0; 4];
     for seed in 0..mechanisms(24) {
         let shape = Shape {
             bodies: 2 + (seed % 3) as usize,
@@ -149,14 +166,25 @@ fn adjoints_of_random_mechanisms() {
             model.sensitivity.truncate(2);
         }
         let by_products = seed / 2 % 2 == 0;
-        let Some(program) = interpreted_with(&model, true, by_products) else { continue };
+        let Some(program) = interpreted_with(&model, true, by_products, Steps::Fused) else { continue };
         assert_eq!(program.dims().sensitivity.product_columns > 0, by_products);
-        at_once[0] += usize::from(program.fuses_derivatives());
-        at_once[1] += usize::from(program.fuses_rates());
+        let fuses = [
+            program.fuses_derivatives(),
+            program.fuses_rates(),
+            program.fuses_transposed(),
+            program.fuses_transposed_rates(),
+        ];
+        for (count, fuses) in at_once.iter_mut().zip(fuses) {
+            *count += usize::from(fuses);
+        }
+        let separate = match fuses.contains(&true) {
+            true => interpreted_with(&model, true, by_products, Steps::Separate),
+            false => None,
+        };
         for (k, &(formulation, integrator)) in METHODS.iter().enumerate() {
             let settings = model.simulation.clone();
             let simulation = Simulation { end: 0.02, step: 2e-3, formulation, integrator, ..settings };
-            match compare(&program, &simulation, &mut random) {
+            match compare(&program, separate.as_ref(), &simulation, &mut random) {
                 Ok(found) => {
                     compared[k] += 1;
                     for (worst, found) in worst[k].iter_mut().zip(found) {
@@ -188,10 +216,10 @@ fn adjoints_of_random_trees() {
         text.push_str("objectives:\n  path: {integrand: \"dot(vel(b0.tip), acc(b0.tip))\", terminal: norm(pos(b0.tip))}\n");
         let mut model = read(&text);
         model.sensitivity = everything(&model);
-        let program = interpreted_with(&model, false, seed % 2 == 0).expect("a tree");
+        let program = interpreted_with(&model, false, seed % 2 == 0, Steps::Fused).expect("a tree");
         for integrator in [Integrator::Rk4, Integrator::DormandPrince, Integrator::Trapezoidal] {
             let simulation = Simulation { end: 0.05, step: 5e-3, integrator, ..model.simulation.clone() };
-            let found = match compare(&program, &simulation, &mut random) {
+            let found = match compare(&program, None, &simulation, &mut random) {
                 Ok(found) => found,
                 // A power of a branch that is not taken.
                 Err(StepError::NotFinite { .. }) => continue,

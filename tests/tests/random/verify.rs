@@ -2,7 +2,7 @@
 
 use crate::mechanisms;
 use mbs_codegen::model::{Formulation, Integrator, Model, Projection, Simulation};
-use mbs_codegen::program::{Options, Program};
+use mbs_codegen::program::{Options, Program, Steps};
 use mbs_engine::verify::{self, Failure, Report};
 use mbs_runtime::StepError;
 use mbs_tests::broken::broken;
@@ -20,33 +20,42 @@ fn program(model: &Model, constrained: bool) -> Program {
     Program::new(model, None, &options).expect("a program")
 }
 
+/// With separate bundles: whatever they write is used.
 fn five_bar() -> (Program, Simulation) {
     let path = format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR"));
     let model = read(&std::fs::read_to_string(path).expect("a shipped model"));
     let simulation = Simulation { end: 0.3, step: 1e-2, ..model.simulation.clone() };
-    (program(&model, true), simulation)
+    let bundles = verify::bundles(&model.simulation, true);
+    let options = Options { bundles, steps: Steps::Separate, ..Options::default() };
+    (Program::new(&model, None, &options).expect("a program"), simulation)
 }
 
-/// A derivative at once that is wrong is seen by the gradients of the runs that use it, against complex steps of runs.
+/// A derivative at once that is wrong is seen by the gradients of the runs that use it, against complex steps of runs; its transpose by adjoints.
 #[test]
 fn broken_derivatives_at_once_fail() {
     let path = format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR"));
     let model = read(&std::fs::read_to_string(path).expect("a shipped model"));
-    let options = Options {
-        bundles: verify::bundles(&model.simulation, true),
-        fused_steps: true,
-        ..Options::default()
-    };
-    let program = Program::new(&model, None, &options).expect("a program");
+    let program = program(&model, true);
     let implicit = Simulation { end: 0.3, step: 1e-2, ..model.simulation.clone() };
     let explicit =
         Simulation { formulation: Formulation::Index1, integrator: Integrator::Rk4, ..implicit.clone() };
-    for (simulation, name) in [(&implicit, "differentiate_step"), (&explicit, "differentiate_rate")] {
+    let bundles = [
+        (&implicit, "differentiate_step"),
+        (&implicit, "transpose_step"),
+        (&explicit, "differentiate_rate"),
+        (&explicit, "transpose_rate"),
+    ];
+    for (simulation, name) in bundles {
+        assert!(program.bundle(name).is_some(), "{name}");
         let clean = verify::report(&program, simulation, false, |_| {}).expect("a run");
         assert!(clean.passed(), "{}", told(&clean));
         let report = verify::report(&broken(&program, name), simulation, false, |_| {}).expect("a run");
         assert!(report.derivatives.iter().all(|check| check.passed()), "{name}: {}", told(&report));
-        assert!(report.runs.iter().any(|check| !check.passed()), "{name} is broken and nobody sees it");
+        let [runs, adjoints] = [
+            report.runs.iter().any(|check| !check.passed()),
+            report.adjoints.iter().any(|check| !check.passed()),
+        ];
+        assert!(adjoints && runs == name.starts_with("differentiate"), "{name} is broken and nobody sees it");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::output::number::count;
 use mbs_codegen::bundle::{Bundle, Operand, Segment};
 use mbs_codegen::emission::{self, MemoryKind};
 use mbs_codegen::model::Integrator;
-use mbs_codegen::program::{Program, ScalarType};
+use mbs_codegen::program::{Exists, Program, ScalarType};
 use mbs_engine::Interpreted;
 use mbs_runtime::simulation::{
     EventMemory, Explicit, ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory, Newmark,
@@ -122,13 +122,27 @@ fn bytes(program: &Program) -> usize {
     }
 }
 
+/// What steps under constraints are made of, as the generator has chosen; nothing without constraints.
+pub(super) fn steps(program: &Program) -> String {
+    if program.holonomic.is_empty() && program.nonholonomic.is_empty() {
+        return String::new();
+    }
+    let fused = program.kinds.iter().filter(|kind| kind.entry().exists == Exists::Fused);
+    let fused: Vec<&str> = fused.map(|kind| kind.name()).collect();
+    match fused.is_empty() {
+        true => ", separate steps".into(),
+        false => format!(", fused steps ({})", fused.join(", ")),
+    }
+}
+
 /// The report of a module, with its code in a linked program if there is one.
 pub(super) fn report(program: &Program, code: Option<&Code>) -> String {
     let mut out = format!(
-        "{}: {}, fma: {}\n\n",
+        "{}: {}, fma: {}{}\n\n",
         program.name,
         program.options.scalar.name(),
-        program.options.fma.name()
+        program.options.fma.name(),
+        steps(program)
     );
     out.push_str("| bundle | operations | workspace, bytes | constants, bytes |");
     out.push_str(if code.is_some() {

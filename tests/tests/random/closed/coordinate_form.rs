@@ -338,5 +338,6 @@ fn parts_of_steps_are_their_sum(m: &Mechanism) -> bool {
 fn parts_of_steps() {
     let fused = (0..mechanisms(60))
         .filter(|&seed| parts_of_steps_are_their_sum(&Mechanism::new(seed, &[BundleKind::Residual])));
-    assert!(fused.count() > 10);
+    // Most are too large, or would save little.
+    assert!(fused.count() >= 5);
 }

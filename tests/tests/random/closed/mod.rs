@@ -37,7 +37,7 @@ fn shape(seed: u64) -> Shape {
 fn program(text: &str, reference: ReferencePoint, bundles: &[BundleKind]) -> Program {
     let (model, _) = mbs_codegen::read("random.yaml", text)
         .unwrap_or_else(|problems| panic!("{}\n{text}", problems.render("random.yaml", text)));
-    let options = Options { reference, bundles: bundles.to_vec(), fused_steps: true, ..Options::default() };
+    let options = Options { reference, bundles: bundles.to_vec(), ..Options::default() };
     let program = Program::new(&model, None, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     for bundle in &program.bundles {
         mbs_codegen::bundle::verify::verify(bundle).expect("a valid bundle");
