@@ -112,7 +112,9 @@ impl Method {
             model::Integrator::Dop853 => return Method::Dop853(control(Dop853, simulation), damping),
             model::Integrator::Sdirk4 => return Method::Sdirk4(control(Sdirk4, simulation), damping),
             _ if simulation.is_in_joint_form(constrained) => return Method::Trapezoidal(damping),
-            _ => formulas(simulation),
+            model::Integrator::Trapezoidal
+            | model::Integrator::Newmark { .. }
+            | model::Integrator::GeneralizedAlpha { .. } => formulas(simulation),
         };
         let (tolerance, max_iterations) =
             (simulation.newton_tolerance, simulation.newton_iterations as usize);

@@ -510,7 +510,9 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
             let gradient = differentiated(&families, "projected_len");
             return Some(Method::new(projected, by, "ExplicitMemory", "projected_scratch_len", gradient));
         }
-        _ => formulas(simulation),
+        Integrator::Trapezoidal | Integrator::Newmark { .. } | Integrator::GeneralizedAlpha { .. } => {
+            formulas(simulation)
+        }
     };
     if !has(&BundleKind::COORDINATE_FORM) || program.coordinates.is_empty() {
         return None;
@@ -627,7 +629,7 @@ fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     match simulation.integrator {
         Integrator::Rk4 => return (quote!(rt::Rk4), quote!(rt::Rk4)),
         Integrator::DormandPrince | Integrator::Sdirk4 => {}
-        _ => {
+        Integrator::Trapezoidal | Integrator::Newmark { .. } | Integrator::GeneralizedAlpha { .. } => {
             let formulas = formulas(simulation);
             return (quote!(rt::simulation::Newmark), quote!(rt::simulation::Newmark(#formulas)));
         }

@@ -108,7 +108,7 @@ fn newmark_error(newmark: Implicit, h: f64) -> f64 {
 #[test]
 fn high_frequencies_are_damped_by_the_spectral_radius() {
     let once = Lagrangian::<_, f64>::new(PENDULUM);
-    let (h, small) = (100.0, 1e-7);
+    let (h, small) = (100.0, 1e-6);
     for rho in [0.0, 0.3, 0.8, 1.0] {
         let mut columns = [[0.0; 3]; 3];
         for (k, column) in columns.iter_mut().enumerate() {
@@ -130,8 +130,8 @@ fn high_frequencies_are_damped_by_the_spectral_radius() {
             + c[0] * (a[1] * b[2] - a[2] * b[1]);
         let found = [a[0] + b[1] + c[2], minor(0, 1) + minor(0, 2) + minor(1, 2), determinant];
         let expected = [-3.0 * rho, 3.0 * rho * rho, -rho * rho * rho];
-        // The rest is of the size of (hω)⁻² = 1.3e−5.
-        assert!(distance(&found, &expected) < 5e-4, "{rho}: {found:?} {expected:?}");
+        // The linear step has 2.1e-4 left at most, some (hω)⁻² = 1.3e−5.
+        assert!(distance(&found, &expected) < 1e-3, "{rho}: {found:?} {expected:?}");
     }
 }
 
