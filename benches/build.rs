@@ -22,13 +22,24 @@ mod windows;
 #[allow(unreachable_pub, reason = "public where it lives")]
 mod parameters;
 
+/// Objective, parameters and step of the measured human, who falls.
+const HUMAN: &str = "
+objectives: {haste: {integrand: \"rate(q9)^2 + rate(q25)^2\", unit: rad²/s}}
+sensitivity: [L2, L3, m2, m3, m11]
+simulation: {end: 1, step: 1e-3}
+";
+
 fn main() -> Result<(), BuildError> {
     println!("cargo::rerun-if-changed=../tests/src/four_bar.rs");
     let out = std::env::var("OUT_DIR").expect("Cargo sets it");
     for n in windows::WINDOWS {
         let name = format!("four_bar_{n}");
         let request = Request {
-            options: Options { bundles: vec![BundleKind::Newton], ..Options::default() },
+            // Of the longest the gradient is measured, too.
+            options: Options {
+                bundles: vec![if n == 40 { BundleKind::Linearise } else { BundleKind::Newton }],
+                ..Options::default()
+            },
             target: Target { module: Some(name.clone()), ..Target::default() },
             case: None,
         };
@@ -76,6 +87,14 @@ fn main() -> Result<(), BuildError> {
     let generated = generate("buggy", &text, &request)
         .unwrap_or_else(|problems| panic!("{}", problems.render("buggy", &text)));
     std::fs::write(Path::new(&out).join("buggy.rs"), generated.code).expect("a writable directory");
+    // The shipped human has nothing to differentiate.
+    println!("cargo::rerun-if-changed=../models/human43.yaml");
+    let text = std::fs::read_to_string("../models/human43.yaml").expect("a shipped model") + HUMAN;
+    let generated = generate("human43", &text, &Request::default())
+        .unwrap_or_else(|problems| panic!("{}", problems.render("human43", &text)));
+    std::fs::write(Path::new(&out).join("human43.rs"), generated.code).expect("a writable directory");
+    Builder::new("models/ur5.yaml").write("ur5.rs")?;
+    Builder::new("../models/slider_crank.yaml").write("slider_crank.rs")?;
     let all = [&all[..], &BundleKind::JOINT_SENSITIVITIES].concat();
     Builder::new("../models/five_bar.yaml").bundles(&all).write("five_bar.rs")?;
     Builder::new("../models/five_bar.yaml").freeze().module("five_bar_frozen").write("five_bar_frozen.rs")

@@ -10,7 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 command -v valgrind >/dev/null || { echo "valgrind is not installed: nothing is counted"; exit 0; }
 
-CARGO_INCREMENTAL=0 cargo build --profile bench --quiet -p mbs-benches --bin instructions
+# The generator need not be optimised: it runs once.
+CARGO_INCREMENTAL=0 CARGO_PROFILE_BENCH_BUILD_OVERRIDE_OPT_LEVEL=0 cargo build --profile bench --quiet -p mbs-benches --bin instructions
 program=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/instructions
 
 count() { # model run steps
@@ -44,15 +45,23 @@ five_bar rk4 500
 five_bar rk4_gradient 200
 five_bar rk4_adjoint 200
 five_bar dop853_gradient 100
+slider_crank step 500
+slider_crank gradient 300
 four_bar_40 step 50
+four_bar_40 gradient 30
 buggy step 50
 buggy gradient 30
 buggy adjoint 30
 buggy adjoint_of_two 30
 bicycle_by_32 step 100
+bicycle_by_32 gradient 60
 bicycle_by_32 adjoint 100
 bicycle_by_1000 step 100
 bicycle_by_1000 adjoint 100
+ur5 step 200
+ur5 gradient 100
+human43 step 50
+human43 gradient 20
 buggy carried 100
 buggy carried_gradient 60
 buggy carried_adjoint_of_two 60

@@ -14,6 +14,9 @@ include!(concat!(env!("OUT_DIR"), "/four_bar_5.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_10.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_20.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_40.rs"));
+include!(concat!(env!("OUT_DIR"), "/human43.rs"));
+include!(concat!(env!("OUT_DIR"), "/slider_crank.rs"));
+include!(concat!(env!("OUT_DIR"), "/ur5.rs"));
 
 mod parameters;
 pub use parameters::{PARAMETERS, SPLINE_VALUES};

@@ -1,13 +1,13 @@
 //! Runs so many steps of a model and nothing else, for `instructions.sh` to count instructions: `instructions MODEL RUN STEPS`.
 
-use mbs_benches::{bicycle_by_32, bicycle_by_1000, buggy, five_bar, four_bar_40};
+use mbs_benches::{bicycle_by_32, bicycle_by_1000, buggy, five_bar, four_bar_40, human43, slider_crank, ur5};
 use mbs_runtime::formulation::{Ali3p, Assembly, Node, Record, State};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::sensitivity::{DifferentiableIntegrator, DifferentiatedAt, JointDerivatives};
 use mbs_runtime::{
     Adjoint, AdjointIntegrator, AdjointNode, Constrained, Differentiated, Dop853, Fixed, Gradient, Index1,
-    ObjectiveDerivatives, Output, Rk4, Sensitivities, Span, Start, StartDerivatives, StateDerivatives,
+    ObjectiveDerivatives, Output, Rk4, Sensitivities, Span, StartDerivatives, StateDerivatives,
     VectorJacobian,
 };
 use std::hint::black_box;
@@ -26,18 +26,6 @@ fn start_differentiated<M: Sensitivities<S = f64> + StartDerivatives>(model: &M)
         .start_differentiated(model, &mut NoInputs, &mut state, &mut derivatives, &mut scratch)
         .expect("assembles");
     [state, derivatives]
-}
-
-/// Steps of a mechanism without Euler parameters: zd = v.
-fn step_linkage<M: Constrained<S = f64> + Start>(model: &M, steps: usize) {
-    let dims = model.dims();
-    let mut state = vec![0.0; State::<f64>::len(&dims)];
-    let mut view = State::of(&dims, &mut state).expect("length");
-    view.reset(0.0);
-    model.start(view.z, view.zd, &mut []).expect("lengths");
-    let mut scratch = vec![0.0; Assembly::scratch_len(&dims)];
-    Assembly::DEFAULT.start(model, &mut NoInputs, &mut state, &mut scratch).expect("assembles");
-    step_from(model, Ali3p::DEFAULT, state, steps);
 }
 
 fn step<M: Sensitivities<S = f64> + StartDerivatives>(model: &M, method: Ali3p, steps: usize) {
@@ -162,6 +150,22 @@ fn explicit_adjoint<T: FixedStep>(model: &five_bar::Model, method: T, steps: usi
     black_box(&gradient);
 }
 
+/// Steps of a module's own simulation, and its own gradient: an open tree by RK4.
+macro_rules! by_face {
+    ($model:ident, $run:expr, $steps:expr) => {
+        if $run == "step" {
+            let mut sim = $model::Simulation::new($model::Parameters::default()).expect("starts");
+            for _ in 0..$steps {
+                black_box(sim.step().expect("regular"));
+            }
+        } else {
+            let mut setup = $model::Setup::new($model::Parameters::default());
+            setup.settings.end = $steps as f64 * setup.settings.step;
+            black_box($model::gradient_of(&setup).expect("regular").haste.value);
+        }
+    };
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, run, steps] = &arguments[..] else { panic!("instructions MODEL RUN STEPS") };
@@ -177,7 +181,12 @@ fn main() {
         ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), Rk4, steps),
         ("five_bar", "rk4_adjoint") => explicit_adjoint(&five_bar::Model::default(), Rk4, steps),
         ("five_bar", "dop853_gradient") => explicit_gradient(&five_bar::Model::default(), Dop853, steps),
-        ("four_bar_40", "step") => step_linkage(&four_bar_40::Model::default(), steps),
+        ("four_bar_40", "step") => step(&four_bar_40::Model::default(), usual, steps),
+        ("four_bar_40", "gradient") => gradient(&four_bar_40::Model::default(), usual, steps),
+        ("slider_crank", "step") => step(&slider_crank::Model::default(), usual, steps),
+        ("slider_crank", "gradient") => gradient(&slider_crank::Model::default(), usual, steps),
+        ("ur5", "step" | "gradient") => by_face!(ur5, run, steps),
+        ("human43", "step" | "gradient") => by_face!(human43, run, steps),
         ("buggy", "step") => step(&buggy::Model::default(), usual, steps),
         ("buggy", "gradient") => gradient(&buggy::Model::default(), usual, steps),
         ("buggy", "carried") => step(&buggy::Model::default(), carried, steps),
@@ -186,6 +195,7 @@ fn main() {
         ("buggy", "carried_adjoint_of_two") => adjoint(&buggy::Model::default(), carried, steps, 2),
         ("buggy", "adjoint_of_two") => adjoint(&buggy::Model::default(), usual, steps, 2),
         ("bicycle_by_32", "step") => step(&bicycle_by_32::Model::default(), usual, steps),
+        ("bicycle_by_32", "gradient") => gradient(&bicycle_by_32::Model::default(), usual, steps),
         ("bicycle_by_32", "adjoint") => adjoint(&bicycle_by_32::Model::default(), usual, steps, 1),
         ("bicycle_by_1000", "step") => step(&bicycle_by_1000::Model::default(), usual, steps),
         ("bicycle_by_1000", "adjoint") => adjoint(&bicycle_by_1000::Model::default(), usual, steps, 1),

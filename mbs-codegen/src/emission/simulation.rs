@@ -628,7 +628,7 @@ fn stiff(
 fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     match simulation.integrator {
         Integrator::Rk4 => return (quote!(rt::Rk4), quote!(rt::Rk4)),
-        Integrator::DormandPrince | Integrator::Sdirk4 => {}
+        Integrator::DormandPrince | Integrator::Dop853 | Integrator::Sdirk4 => {}
         Integrator::Trapezoidal | Integrator::Newmark { .. } | Integrator::GeneralizedAlpha { .. } => {
             let formulas = formulas(simulation);
             return (quote!(rt::simulation::Newmark), quote!(rt::simulation::Newmark(#formulas)));
