@@ -250,9 +250,9 @@ fn multiply<const FUSED: bool, const TRANSPOSED: bool, E: Entry>(
         let range = first.saturating_mul(rows)..first.saturating_add(count).saturating_mul(rows);
         let Some(to) = to.get_mut(range) else { return };
         let (mut done, mut rest) = (first, to);
-        // Columns side by side share what is read of a.
+        // Columns side by side share what is read of a. Of separate products and sums LLVM makes gathers then, which take five times as long.
         while !rest.is_empty() {
-            let columns = if E::WIDE { 1 } else { (rest.len() / rows).min(4) };
+            let columns = if E::WIDE || !FUSED { 1 } else { (rest.len() / rows).min(4) };
             let Some((here, after)) = rest.split_at_mut_checked(columns * rows) else { return };
             let fits = match columns {
                 4 => product.columns::<4>(done, here),
