@@ -151,7 +151,7 @@ macro_rules! bounces {
         // The same bits in less memory, until there is too little.
         let mut most = least;
         let error = loop {
-            numbers -= numbers / 3;
+            numbers -= numbers / 12;
             match by_adjoint(numbers) {
                 Ok((found, recomputed)) => {
                     assert_eq!(printed(found), printed(back));
