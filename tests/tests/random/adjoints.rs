@@ -125,7 +125,7 @@ fn compare(
     Ok([worst, (left - right).abs() / scale.max(1e-12)])
 }
 
-const METHODS: [(Formulation, Integrator); 15] = [
+const METHODS: [(Formulation, Integrator); 17] = [
     (Formulation::Ali3p, Integrator::Trapezoidal),
     (Formulation::Ali3p, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
     (Formulation::Ali3p, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
