@@ -135,6 +135,7 @@ pub mod inputs;
 pub mod corners;
 
 pub mod error;
+mod implicit;
 pub mod system;
 
 pub mod constrained;
@@ -145,9 +146,9 @@ mod pieces;
 
 pub mod linear;
 
+pub mod euler_parameters;
 pub mod integrator;
 
-pub mod euler_parameters;
 pub mod quadrature;
 
 pub mod formulation;

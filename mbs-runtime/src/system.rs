@@ -20,8 +20,8 @@
 
 pub use crate::dims::{Dims, Names, Quantity, Units};
 use crate::error::EvalError;
+use crate::implicit::Implicit;
 use crate::inputs::Hold;
-use crate::integrator::Implicit;
 use crate::scalar::Scalar;
 
 /// The instant at which a bundle is evaluated.

@@ -27,7 +27,7 @@ impl Order {
     }
 }
 
-/// The order for a matrix of n rows. `None` if the samples are singular: all remaining pivots
+/// The order for a matrix of n rows. `None` if all samples are singular: all remaining pivots
 /// are zero.
 pub fn choose_order(n: usize, pattern: &BTreeSet<(usize, usize)>, samples: &[Sample]) -> Option<Order> {
     // Samples that are not finite are ignored; without any sample the pattern alone decides.
@@ -42,7 +42,15 @@ pub fn choose_order(n: usize, pattern: &BTreeSet<(usize, usize)>, samples: &[Sam
     let mut open: BTreeSet<usize> = (0..n).collect(); // columns without a pivot yet
     let mut pivots = Vec::with_capacity(n);
     while !open.is_empty() {
-        let (r, c) = best(&open, &rows, &columns, &samples)?;
+        let Some((r, c)) = best(&open, &rows, &columns, &samples) else {
+            // Rounding, or a singular position, left nothing of a sample: the others decide.
+            let all = samples.len();
+            samples.retain(|s| open.iter().any(|&c| columns[c].iter().any(|&r| s.size(r, c) > 0.0)));
+            if samples.is_empty() || samples.len() == all {
+                return None;
+            }
+            continue;
+        };
         pivots.push((r, c));
         let (across, down): (Vec<usize>, Vec<usize>) = (
             rows[r].iter().copied().filter(|&j| j != c).collect(),
@@ -210,6 +218,15 @@ mod tests {
             );
             assert!(order.is_diagonal() && order.pivots[2] == (2, 2), "{order:?}");
         }
+    }
+
+    #[test]
+    fn a_singular_sample_does_not_decide() {
+        let matrix =
+            |last: f64| -> Sample { [((0, 0), 1.0), ((0, 1), 1.0), ((1, 0), 1.0), ((1, 1), last)].into() };
+        let pattern: BTreeSet<(usize, usize)> = matrix(2.0).keys().copied().collect();
+        assert!(choose_order(2, &pattern, &[matrix(1.0), matrix(2.0)]).is_some());
+        assert_eq!(choose_order(2, &pattern, &[matrix(1.0), matrix(1.0)]), None);
     }
 
     #[test]

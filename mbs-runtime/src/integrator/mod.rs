@@ -37,6 +37,7 @@ mod statistics;
 mod trapezoidal;
 mod weighted;
 
+pub use crate::implicit::Implicit;
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub(crate) use adaptive::{AdaptiveRun, Extend, Limits, ObserveDense};
 pub use controlled::Controlled;
@@ -49,7 +50,6 @@ pub(crate) use field::{
 };
 pub use fixed::{Fixed, FixedStep};
 pub(crate) use fixed::{FixedRun, Nodes, carried_len, moving};
-pub use newmark::Implicit;
 pub(crate) use newmark::{Formulas, Kinematics};
 pub use renormalise::renormalise;
 pub(crate) use renormalise::renormalise_with_rates;

@@ -336,8 +336,8 @@ fn parts_of_steps_are_their_sum(m: &Mechanism) -> bool {
 
 #[test]
 fn parts_of_steps() {
-    let fused = (0..mechanisms(60))
+    // Most are too large, or would save little: the first five.
+    let fused = (0..mechanisms(300))
         .filter(|&seed| parts_of_steps_are_their_sum(&Mechanism::new(seed, &[BundleKind::Residual])));
-    // Most are too large, or would save little.
-    assert!(fused.count() >= 5);
+    assert_eq!(fused.take(5).count(), 5);
 }
