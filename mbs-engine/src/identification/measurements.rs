@@ -149,7 +149,7 @@ fn stencil(nodes: &[(f64, Vec<f64>)], t: f64, after_event: bool) -> Vec<(usize, 
     let near = |i: &usize| (nodes[*i].0 - t).abs() <= 1e-12 * t.abs().max(1e-3);
     let next = nodes.partition_point(|(node, _)| *node < t);
     let mut here = (next.saturating_sub(2)..nodes.len().min(next + 2)).filter(near);
-    if let Some(i) = if after_event { here.last() } else { here.next() } {
+    if let Some(i) = if after_event { here.next_back() } else { here.next() } {
         return vec![(i, 1.0)];
     }
     let event = |i: usize| nodes[i].0 == nodes[i - 1].0;
