@@ -1,4 +1,4 @@
-/* Runs a step printed by CasADi: `driver STEPS REPETITIONS FILE y0 y1 y2 y3`.
+/* Runs a step printed by CasADi: `driver STEPS REPETITIONS FILE y0 y1 y2 y3`; with -DN=n, n values.
  *
  * What enters: the step y -> y_next, linked in; or, with -DPER_STAGE=h, the rate y -> yd, of which RK4 is made here.
  * What leaves: on standard output wall and processor seconds of each repetition, a line each; in FILE the states of a
@@ -9,7 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#ifndef N
 #define N 4
+#endif
 int printed(const double **arg, double **res, long long *iw, double *w, int mem);
 int printed_work(long long *sz_arg, long long *sz_res, long long *sz_iw, long long *sz_w);
 

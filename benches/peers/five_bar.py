@@ -7,6 +7,7 @@ prints the motion's end and the objectives: the numbers stored in REFERENCE belo
 """
 
 import json
+import os
 import statistics
 import time
 
@@ -26,6 +27,16 @@ SPRINGS = [("1", "B", 100.0, 5.0**0.5), ("2", "B", 100.0, 4.25**0.5)]
 LENGTHS = np.array([np.hypot(*(q - p)) for _, p, q, _ in BARS])
 MASSES = np.array([m for *_, m in BARS])
 INERTIAS = MASSES * LENGTHS**2 / 12
+# A linkage beside this one, for differences: FIVE_BAR="L_s1 1e-4" adds 1e-4 to a natural length or to the mass of A1, whose
+# inertia about its centre is held. Of the five parameters of the gradient these are the three that every peer has as a number.
+NAMES = ("L_s1", "L_s2", "m_A1")
+if beside := os.environ.get("FIVE_BAR"):
+    changed, by = beside.split()
+    at = NAMES.index(changed)
+    if at < 2:
+        SPRINGS[at] = (*SPRINGS[at][:3], SPRINGS[at][3] + float(by))
+    else:
+        MASSES[0] += float(by)
 ANGLES = np.array([np.arctan2(*(q - p)[::-1]) for _, p, q, _ in BARS])
 
 # The exact motion: point 2 at the end, in metres, and the objectives (published: 0.726877, 7.342288, 304.9207), in the

@@ -5,10 +5,13 @@ motion of two independent angles; CasADi prints them. One line of JSON on standa
 
 By default the whole step of RK4 is one printed function, which is the faster way; `--per-stage` prints the rate and
 leaves RK4 to a loop in C; `--equations automatic` writes only positions by hand and lets CasADi differentiate them.
+`--gradient` has objectives as further states and lets CasADi differentiate the step by the state and five parameters: the
+fewest steps with which each row of the gradient is right to 1e-6 of its largest entry, and the time of that run.
 Compiled with `gcc -O3 -march=native`; CC and CFLAGS override.
 """
 
 import argparse
+import json
 import os
 import shlex
 import subprocess
@@ -24,13 +27,20 @@ from five_bar import GRAVITY, INERTIAS, MASSES, SPRINGS
 arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 arguments.add_argument("--equations", choices=["hand", "automatic"], default="hand")
 arguments.add_argument("--per-stage", action="store_true", help="print the rate; RK4 is a loop in C")
+arguments.add_argument("--gradient", action="store_true", help="three objectives by five parameters, to 1e-6")
 arguments.add_argument("--repetitions", type=int, default=1001)
 arguments = arguments.parse_args()
 
 COMPILER = [os.environ.get("CC", "gcc"), *shlex.split(os.environ.get("CFLAGS", "-O3 -march=native"))]
 DRIVER = Path(__file__).with_name("casadi_driver.c")
 A, B = ca.DM(five_bar.A), ca.DM(five_bar.B)
-L = [float(x) for x in five_bar.LENGTHS]
+# L_s1, L_s2, m_A1, x_G of A1 along the bar, L_A1; inertia about the centre of mass held.
+NOMINAL = [*(s[3] for s in SPRINGS), MASSES[0], five_bar.LENGTHS[0] / 2, five_bar.LENGTHS[0]]
+p = ca.SX.sym("p", 5) if arguments.gradient else [float(x) for x in NOMINAL]
+NATURAL = [p[0], p[1]]
+L = [p[4], *(float(x) for x in five_bar.LENGTHS[1:])]
+MASS = [p[2], *(float(x) for x in MASSES[1:])]
+CENTRE = [p[3] / p[4], 0.5, 0.5, 0.5]  # of each bar, in parts of its length
 WEIGHT = ca.DM([0, -GRAVITY])
 
 
@@ -68,13 +78,12 @@ def hand(q, qd):
     J, c, r = ca.SX(2, 2), ca.SX(2, 1), A
     for i in range(3):
         Jd, cd = rot90(d[i]) @ T[i, :], rot90(d[i]) * gamma[i] - d[i] * thd[i] ** 2
-        JG, cG = J + 0.5 * Jd, c + 0.5 * cd
-        M += MASSES[i] * JG.T @ JG + INERTIAS[i] * T[i, :].T @ T[i, :]
-        f += MASSES[i] * JG.T @ (WEIGHT - cG) - INERTIAS[i] * T[i, :].T * gamma[i]
+        JG, cG = J + CENTRE[i] * Jd, c + CENTRE[i] * cd
+        M += MASS[i] * JG.T @ JG + INERTIAS[i] * T[i, :].T @ T[i, :]
+        f += MASS[i] * JG.T @ (WEIGHT - cG) - INERTIAS[i] * T[i, :].T * gamma[i]
         J, c, r = J + Jd, c + cd, r + d[i]
         if i < len(SPRINGS):
-            _, _, k, natural = SPRINGS[i]
-            f -= J.T @ (r - B) * (k * (1 - natural / ca.norm_2(r - B)))
+            f -= J.T @ (r - B) * (SPRINGS[i][2] * (1 - NATURAL[i] / ca.norm_2(r - B)))
     # The last bar turns about B.
     about_B = INERTIAS[3] + MASSES[3] * L[3] ** 2 / 4
     M += about_B * T[3, :].T @ T[3, :]
@@ -102,12 +111,61 @@ def automatic(q, qd):
     return solve2(R.T @ Mx @ R, -ca.gradient(potential, q) - R.T @ Mx @ ca.jtimes(R @ qd, q, qd))
 
 
-y = ca.SX.sym("y", 4)
-qdd = {"hand": hand, "automatic": automatic}[arguments.equations](y[:2], y[2:])
-rate = ca.Function("rate", [y], [ca.cse(ca.vertcat(y[2:], qdd))])
+def printed_c(function, folder, definitions=()):
+    """Prints and compiles a step with the driver; the program."""
+    generator = ca.CodeGenerator("printed.c")
+    generator.add(function)
+    generator.generate(folder + "/")
+    subprocess.run([*COMPILER, *definitions, "-o", f"{folder}/driver", DRIVER, f"{folder}/printed.c", "-lm"],
+                   check=True)
+    return f"{folder}/driver"
 
 
-def rk4(h):
+def driven(folder, steps, repetitions, start):
+    """Wall and processor seconds of each repetition, and the states of a run, start included."""
+    out = subprocess.run([f"{folder}/driver", str(steps), str(repetitions), f"{folder}/states",
+                          *(repr(float(x)) for x in start)], check=True, capture_output=True, text=True).stdout
+    states = np.fromfile(f"{folder}/states").reshape(steps + 1, len(start))
+    return [[float(x) for x in line.split()] for line in out.splitlines()], states
+
+
+def gradient():
+    """The gradient of the objectives: the fewest equal steps to 1e-6, and the time of that run."""
+    Y, h, S = ca.SX.sym("Y", 7), ca.SX.sym("h"), ca.SX.sym("S", 7, 5)
+    q, qd = Y[:2], Y[2:4]
+    qdd = hand(q, qd)
+    d = [L[i] * ca.vertcat(ca.cos(q[i]), ca.sin(q[i])) for i in (0, 1)]
+    r2 = A + d[0] + d[1]
+    v2 = sum(rot90(d[i]) * qd[i] for i in (0, 1))
+    a2 = sum(rot90(d[i]) * qdd[i] - d[i] * qd[i] ** 2 for i in (0, 1))
+    integrands = [ca.sumsqr(x) for x in (r2 - ca.DM(five_bar.P2), v2, a2)]
+    rate = ca.Function("rate", [Y, p], [ca.cse(ca.vertcat(qd, qdd, *integrands))])
+    next_Y = rk4(lambda x: rate(x, p), Y, h)
+    along = ca.vertcat(S, ca.SX.eye(5))
+    next_S = ca.jtimes(next_Y, ca.vertcat(Y, p), along)
+    # The state, its derivatives column by column, parameters and step, which do not change.
+    state = ca.vertcat(Y, ca.vec(S), p, h)
+    function = ca.Function("printed", [state], [ca.cse(ca.vertcat(next_Y, ca.vec(next_S), p, h))])
+    rows = lambda states: states[-1][7:42].reshape(5, 7)[:, 4:].T
+    start = lambda steps: [*five_bar.ANGLES[:2], *np.zeros(5 + 35), *NOMINAL, five_bar.END / steps]
+    with tempfile.TemporaryDirectory() as folder:
+        printed_c(function, folder, [f"-DN={state.numel()}"])
+        exact = rows(driven(folder, 20000, 0, start(20000))[1])
+        error = lambda found: float((np.abs(found - exact).max(1) / np.abs(exact).max(1)).max())
+        steps = 100
+        while error(rows(driven(folder, steps, 0, start(steps))[1])) > 1e-6:
+            steps = round(steps * 1.1)
+        seconds, states = driven(folder, steps, max(arguments.repetitions // 10, 3), start(steps))
+        wall, processor = np.array(seconds[1:]).min(0)
+        print(json.dumps({
+            "tool": "casadi", "version": ca.__version__, "gradient": rows(states).tolist(), "error": error(rows(states)),
+            "steps": steps, "ms_best": wall * 1e3, "ms_processor": processor * 1e3,
+            "method": "RK4, the derivative of the printed step, compiled", "operations": function.n_instructions(),
+        }))
+
+
+def rk4(rate, y, h):
+    """The state after a step."""
     k1 = rate(y)
     k2 = rate(y + h / 2 * k1)
     k3 = rate(y + h / 2 * k2)
@@ -115,26 +173,25 @@ def rk4(h):
     return ca.cse(y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
 
 
+if arguments.gradient:
+    gradient()
+    raise SystemExit
+
+y = ca.SX.sym("y", 4)
+qdd = {"hand": hand, "automatic": automatic}[arguments.equations](y[:2], y[2:])
+rate = ca.Function("rate", [y], [ca.cse(ca.vertcat(y[2:], qdd))])
+
+
 def run(h, repetitions):
     """Prints, compiles and runs.
 
     Wall and processor seconds of each repetition, the states of a run, operations of the printed C.
     """
-    printed = ca.Function("printed", [y], [rate(y) if arguments.per_stage else rk4(h)])
-    steps = round(five_bar.END / h)
+    printed = ca.Function("printed", [y], [rate(y) if arguments.per_stage else rk4(rate, y, h)])
     with tempfile.TemporaryDirectory() as folder:
-        generator = ca.CodeGenerator("printed.c")
-        generator.add(printed)
-        generator.generate(folder + "/")
-        per_stage = [f"-DPER_STAGE={h!r}"] if arguments.per_stage else []
-        subprocess.run([*COMPILER, *per_stage, "-o", f"{folder}/driver", DRIVER, f"{folder}/printed.c", "-lm"],
-                       check=True)
-        start = [repr(float(x)) for x in (*five_bar.ANGLES[:2], 0, 0)]
-        out = subprocess.run([f"{folder}/driver", str(steps), str(repetitions), f"{folder}/states", *start],
-                             check=True, capture_output=True, text=True).stdout
-        states = np.fromfile(f"{folder}/states").reshape(-1, 4)
-    assert len(states) == steps + 1
-    return [[float(x) for x in line.split()] for line in out.splitlines()], states, printed.n_instructions()
+        printed_c(printed, folder, [f"-DPER_STAGE={h!r}"] if arguments.per_stage else [])
+        seconds, states = driven(folder, round(five_bar.END / h), repetitions, [*five_bar.ANGLES[:2], 0, 0])
+    return seconds, states, printed.n_instructions()
 
 
 # What is judged, of any state.
