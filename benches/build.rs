@@ -95,7 +95,7 @@ fn main() -> Result<(), BuildError> {
     std::fs::write(Path::new(&out).join("human43.rs"), generated.code).expect("a writable directory");
     Builder::new("models/ur5.yaml").write("ur5.rs")?;
     Builder::new("../models/slider_crank.yaml").write("slider_crank.rs")?;
-    let all = [&all[..], &BundleKind::JOINT_SENSITIVITIES].concat();
+    let all = [&all[..], &BundleKind::JOINT_SENSITIVITIES, &BundleKind::DERIVATIVES_OF_CORRECTIONS].concat();
     Builder::new("../models/five_bar.yaml").bundles(&all).write("five_bar.rs")?;
     Builder::new("../models/five_bar.yaml").freeze().module("five_bar_frozen").write("five_bar_frozen.rs")
 }

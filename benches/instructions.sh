@@ -44,6 +44,9 @@ five_bar adjoint_of_one 300
 five_bar rk4 500
 five_bar rk4_gradient 200
 five_bar rk4_adjoint 200
+five_bar rk4_projected 500
+five_bar rk4_projected_gradient 200
+five_bar rk4_projected_adjoint 200
 five_bar dop853_gradient 100
 slider_crank step 500
 slider_crank gradient 300

@@ -196,6 +196,10 @@ impl BundleKind {
     pub const PRODUCTS: [BundleKind; PRODUCTS.count()] = PRODUCTS.members();
     /// What sensitivities of explicit runs need beside forward dynamics, together.
     pub const JOINT_SENSITIVITIES: [BundleKind; JOINT_SENSITIVITIES.count()] = JOINT_SENSITIVITIES.members();
+    /// Beside [`BundleKind::JOINT_SENSITIVITIES`] of runs whose steps end with a correction onto the constraints, together, where the generator
+    /// chooses them.
+    pub const DERIVATIVES_OF_CORRECTIONS: [BundleKind; 2] =
+        [BundleKind::DifferentiateCorrection, BundleKind::TransposeCorrection];
     /// What runs of a model with events need, together.
     pub const EVENTS: [BundleKind; EVENTS.count()] = EVENTS.members();
     /// What their gradients need, together.

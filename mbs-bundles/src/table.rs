@@ -365,7 +365,7 @@ macro_rules! bundles {
                 { pivots: None, exists: Always, cost: [4 link], sections: like IntegrandDerivatives }
         }
         trait JointSensitivities in JointSensitivities {
-            places { joint_places: JointPlaces<'_> }
+            places { joint_places: JointPlaces<'_>, fuses_corrections: bool, fuses_transposed_corrections: bool }
             /// Derivatives of accelerations and multipliers, in joint form.
             JointLinearise = joint_linearise(at: At, vd: Vd, lambda: Lambda, stabilisation: Stabilisation)
                 reads [Time Z V Vd U Lambda Stabilisation]
@@ -387,6 +387,25 @@ macro_rules! bundles {
             JointSolve = joint_solve(factors: Factors) reads [Factors Rhs]
                 -> in_place(x: [joint_unknowns] "solution")
                 { pivots: None, exists: Always, cost: [], sections: none }
+            /// Derivatives of a correction onto the constraints for all parameters at once.
+            DifferentiateCorrection = differentiate_correction(at: At, p_rho: PositionColumns, q_rho: VelocityColumns)
+                reads [Time Z V U PositionColumns VelocityColumns]
+                -> slices(
+                    theta_rho: [nv parameters] "of the correction of positions, along the tangent",
+                    v_rho: [nv parameters] "of the correction of velocities",
+                    left: [2 joint_unknowns] "what solutions leave of both systems beyond rounding: none of it is positive where they are solved",
+                )
+                { pivots: Joint, exists: Fused, cost: [], sections: none }
+            /// Transposed derivatives of a correction onto the constraints, for all objectives at once.
+            TransposeCorrection = transpose_correction(at: At, z_bar: PositionWeights, zd_bar: VelocityWeights)
+                reads [Time Z V U PositionWeights VelocityWeights]
+                -> slices(
+                    theta_bar: [nv n_objectives] "what the weights of positions change by, along the tangent",
+                    v_bar: [nv n_objectives] "what the weights of velocities change by",
+                    rho_bar: [parameters n_objectives] "weights of the parameters",
+                    left: [2 joint_unknowns] "what solutions leave of both systems beyond rounding: none of it is positive where they are solved",
+                )
+                { pivots: Joint, exists: Fused, cost: [], sections: none }
         }
         trait JointObjectiveDerivatives in JointSensitivities {
             places { joint_objective_places: [Places<'_>; 2], fuses_rates: bool, fuses_transposed_rates: bool }

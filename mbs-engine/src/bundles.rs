@@ -313,6 +313,14 @@ mod places {
         program.bundle(BundleKind::TransposeRate.name()).is_some()
     }
 
+    pub(super) fn fuses_corrections(program: &Program) -> bool {
+        program.bundle(BundleKind::DifferentiateCorrection.name()).is_some()
+    }
+
+    pub(super) fn fuses_transposed_corrections(program: &Program) -> bool {
+        program.bundle(BundleKind::TransposeCorrection.name()).is_some()
+    }
+
     pub(super) fn fuses_rates(program: &Program) -> bool {
         program.bundle(BundleKind::DifferentiateRate.name()).is_some()
     }

@@ -19,6 +19,7 @@ pub fn broken(program: &Program, name: &str) -> Program {
             "multipliers",
             "zdd_rho",
             "vd_rho",
+            "v_rho",
             "rho_bar",
         ];
         derivatives.contains(&r.name)

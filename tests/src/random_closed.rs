@@ -623,7 +623,7 @@ pub mod compiled {
         let mut all = [&BundleKind::COORDINATE_FORM[..], &others].concat();
         if differentiated {
             all.extend([BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES].concat());
-            all.extend(BundleKind::PRODUCTS);
+            all.extend([&BundleKind::PRODUCTS[..], &BundleKind::DERIVATIVES_OF_CORRECTIONS].concat());
         }
         all
     }

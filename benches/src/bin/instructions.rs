@@ -4,11 +4,11 @@ use mbs_benches::{bicycle_by_32, bicycle_by_1000, buggy, five_bar, four_bar_40, 
 use mbs_runtime::formulation::{Ali3p, Assembly, Node, Record, State};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
-use mbs_runtime::sensitivity::{DifferentiableIntegrator, DifferentiatedAt, JointDerivatives};
+use mbs_runtime::sensitivity::{DifferentiableIntegrator, DifferentiatedAt, JointDerivatives, JointDynamics};
 use mbs_runtime::{
-    Adjoint, AdjointIntegrator, AdjointNode, Constrained, Differentiated, Dop853, Fixed, Gradient, Index1,
-    ObjectiveDerivatives, Output, Rk4, Sensitivities, Span, StartDerivatives, StateDerivatives,
-    VectorJacobian,
+    Adjoint, AdjointIntegrator, AdjointNode, Constrained, Differentiated, Dop853, Fixed, ForwardDynamics,
+    Gradient, Index1, JointObjectiveDerivatives, ObjectiveDerivatives, OnConstraints, Output, Rk4,
+    Sensitivities, Span, StartDerivatives, StateDerivatives, VectorJacobian,
 };
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -88,25 +88,41 @@ where
     black_box(&rho);
 }
 
-fn explicit_step(model: &five_bar::Model, steps: usize) {
+/// Steps that end on the constraints.
+fn projected(model: &five_bar::Model) -> OnConstraints<Index1<'_, five_bar::Model>> {
+    OnConstraints(Index1::new(model))
+}
+
+fn explicit_step<'a, D: ForwardDynamics<S = f64>>(
+    model: &'a five_bar::Model,
+    dynamics: impl Fn(&'a five_bar::Model) -> D,
+    steps: usize,
+) {
     let [mut state, mut derivatives] = start_differentiated(model);
     let dims = five_bar::DIMS;
     let (mut y, mut joint) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
     JointDerivatives::of_state(model, &mut state, &mut derivatives, &mut y, &mut joint).expect("lengths");
-    let (system, mut t) = (Index1::new(model), 0.0);
-    let mut scratch = vec![0.0; Rk4::scratch_len(&mbs_runtime::System::dims(&system))];
+    let (system, mut t) = (dynamics(model), 0.0);
+    let mut scratch = vec![0.0; Rk4::scratch_len(&system.dims())];
     for _ in 0..steps {
         Rk4.step(&system, &mut NoInputs, &mut t, &mut y, H, &mut scratch).expect("regular");
     }
     black_box(&y);
 }
 
-fn explicit_gradient<T: FixedStep>(model: &five_bar::Model, method: T, steps: usize) {
+fn explicit_gradient<'a, D: JointDynamics<S = f64>>(
+    model: &'a five_bar::Model,
+    dynamics: impl Fn(&'a five_bar::Model) -> D,
+    method: impl FixedStep,
+    steps: usize,
+) where
+    D::Model: JointObjectiveDerivatives,
+{
     let [mut state, mut derivatives] = start_differentiated(model);
     let dims = five_bar::DIMS;
     let (mut y, mut joint) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
     JointDerivatives::of_state(model, &mut state, &mut derivatives, &mut y, &mut joint).expect("lengths");
-    let (system, run) = (Index1::new(model), Differentiated(Fixed { method, h: H }));
+    let (system, run) = (dynamics(model), Differentiated(Fixed { method, h: H }));
     let mut scratch = vec![0.0; run.scratch_len(&system)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let end = steps as f64 * H;
@@ -119,12 +135,19 @@ fn explicit_gradient<T: FixedStep>(model: &five_bar::Model, method: T, steps: us
 }
 
 /// The gradient by the adjoint of an explicit run, forward run included.
-fn explicit_adjoint<T: FixedStep>(model: &five_bar::Model, method: T, steps: usize) {
+fn explicit_adjoint<'a, D: JointDynamics<S = f64>>(
+    model: &'a five_bar::Model,
+    dynamics: impl Fn(&'a five_bar::Model) -> D,
+    method: impl FixedStep,
+    steps: usize,
+) where
+    D::Model: JointObjectiveDerivatives,
+{
     let [mut state, mut derivatives] = start_differentiated(model);
     let dims = five_bar::DIMS;
     let (mut y, mut joint) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
     JointDerivatives::of_state(model, &mut state, &mut derivatives, &mut y, &mut joint).expect("lengths");
-    let (system, run) = (Index1::new(model), Adjoint(Fixed { method, h: H }));
+    let (system, run) = (dynamics(model), Adjoint(Fixed { method, h: H }));
     let mut scratch = vec![0.0; AdjointIntegrator::gradient_scratch_len(&run, &system)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let end = steps as f64 * H;
@@ -177,10 +200,24 @@ fn main() {
         ("five_bar", "gradient") => gradient(&five_bar::Model::default(), usual, steps),
         ("five_bar", "adjoint") => adjoint(&five_bar::Model::default(), usual, steps, 3),
         ("five_bar", "adjoint_of_one") => adjoint(&five_bar::Model::default(), usual, steps, 1),
-        ("five_bar", "rk4") => explicit_step(&five_bar::Model::default(), steps),
-        ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), Rk4, steps),
-        ("five_bar", "rk4_adjoint") => explicit_adjoint(&five_bar::Model::default(), Rk4, steps),
-        ("five_bar", "dop853_gradient") => explicit_gradient(&five_bar::Model::default(), Dop853, steps),
+        ("five_bar", "rk4") => explicit_step(&five_bar::Model::default(), Index1::new, steps),
+        ("five_bar", "rk4_gradient") => {
+            explicit_gradient(&five_bar::Model::default(), Index1::new, Rk4, steps)
+        }
+        ("five_bar", "rk4_adjoint") => explicit_adjoint(&five_bar::Model::default(), Index1::new, Rk4, steps),
+        ("five_bar", "dop853_gradient") => {
+            explicit_gradient(&five_bar::Model::default(), Index1::new, Dop853, steps);
+        }
+        ("five_bar", "rk4_projected") => explicit_step(&five_bar::Model::default(), projected, steps),
+        ("five_bar", "rk4_projected_gradient") => {
+            explicit_gradient(&five_bar::Model::default(), projected, Rk4, steps);
+        }
+        ("five_bar", "rk4_projected_adjoint") => {
+            explicit_adjoint(&five_bar::Model::default(), projected, Rk4, steps);
+        }
+        ("five_bar", "dop853_projected_gradient") => {
+            explicit_gradient(&five_bar::Model::default(), projected, Dop853, steps);
+        }
         ("four_bar_40", "step") => step(&four_bar_40::Model::default(), usual, steps),
         ("four_bar_40", "gradient") => gradient(&four_bar_40::Model::default(), usual, steps),
         ("slider_crank", "step") => step(&slider_crank::Model::default(), usual, steps),

@@ -32,8 +32,9 @@ pub struct JointForm {
     pub correction: Correction,
     /// (Φ_v; A), by columns.
     pub jacobian: Vec<ExprId>,
-    /// Factors of the matrix above.
+    /// Factors of the matrix above, and of that of the corrections, which has no e.
     pub(super) factors: Factors,
+    correcting: Factors,
     /// ε of the rows.
     small: Vec<ExprId>,
 }
@@ -58,6 +59,8 @@ pub struct Correction {
     pub position: Vec<ExprId>,
     /// dv with Φ_v dv = −Φd, A dv = −Ψ
     pub velocity: Vec<ExprId>,
+    /// dθ, and its multipliers; dv, and its multipliers
+    pub impulses: [Vec<ExprId>; 2],
     /// Φ
     pub values: Vec<ExprId>,
     /// Φd, Ψ
@@ -147,11 +150,13 @@ impl JointForm {
                 // dz = N(z) dθ
                 position: g.substitute(&rates_of, &turned),
                 velocity: pushed[..n].to_vec(),
+                impulses: [moved, pushed],
                 values,
                 rates: all_rates,
             },
             jacobian,
             factors: solved,
+            correcting: corrected,
             small,
         })
     }
@@ -159,6 +164,16 @@ impl JointForm {
     /// Refined solutions by the factors, by rows.
     pub fn solve_columns(&self, g: &mut Graph, rhs: Vec<Vec<ExprId>>) -> Vec<Vec<ExprId>> {
         refined(g, &self.factors, &self.small, rhs)
+    }
+
+    /// The same with the matrix of the corrections.
+    pub fn correct_columns(&self, g: &mut Graph, rhs: Vec<Vec<ExprId>>) -> Vec<Vec<ExprId>> {
+        refined(g, &self.correcting, &self.small, rhs)
+    }
+
+    /// Pivots of that matrix.
+    pub fn correcting_pivots(&self) -> Vec<ExprId> {
+        self.correcting.pivots()
     }
 
     /// A refined solution by the factors, or by others in their place.

@@ -299,7 +299,15 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
             let of = &derivatives.joint;
             let fields =
                 [("tangent", &of.tangent), ("rows", &of.rows), ("force", &of.force), ("row", &of.row)];
-            vec![("joint_places", named("JointPlaces", &fields))]
+            let mut methods = vec![("joint_places", named("JointPlaces", &fields))];
+            let fused = [
+                (BundleKind::DifferentiateCorrection, "fuses_corrections"),
+                (BundleKind::TransposeCorrection, "fuses_transposed_corrections"),
+            ];
+            for (_, name) in fused.into_iter().filter(|(kind, _)| program.kinds.contains(kind)) {
+                methods.push((name, (quote!(bool), quote!(true))));
+            }
+            methods
         }
         "JointObjectiveDerivatives" => {
             let mut methods = vec![("joint_objective_places", (two, pair(&derivatives.joint_objectives)))];

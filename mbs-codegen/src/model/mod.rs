@@ -502,6 +502,11 @@ impl Simulation {
         self.integrator.is_runge_kutta() || constrained && self.formulation == Formulation::MatrixR
     }
 
+    /// Whether its steps end with a correction onto the constraints, in joint form.
+    pub fn corrects_steps(&self, constrained: bool) -> bool {
+        constrained && self.is_in_joint_form(constrained) && self.formulation != Formulation::MatrixR
+    }
+
     /// Whether its steps have implicit stages in joint form, which are solved with derivatives of accelerations.
     pub fn solves_stages(&self, constrained: bool) -> bool {
         self.is_in_joint_form(constrained) && !self.integrator.is_explicit()

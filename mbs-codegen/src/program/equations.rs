@@ -45,6 +45,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) products: Option<Products>,
     /// Whether derivatives of projections with the tangent are wanted.
     pub(super) tangent_product: bool,
+    /// Whether derivatives of corrections at once are wanted, if they are small.
+    pub(super) corrections: bool,
     /// Rounding of the program's scalar.
     pub(super) epsilon: f64,
     /// What the bundle being written leaves to loops.
@@ -87,6 +89,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             pairs,
             products: None,
             tangent_product: false,
+            corrections: false,
             epsilon: f64::EPSILON,
             rolled: Rolled::default(),
             cases: Vec::new(),
@@ -330,7 +333,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
     }
 
     fn constraint_correction(&mut self) -> Result<Results, ProgramError> {
-        let Correction { position, velocity, values, rates } = self.joint_form()?.correction.clone();
+        let Correction { position, velocity, values, rates, .. } = self.joint_form()?.correction.clone();
         Ok(vec![position, velocity, values, rates])
     }
 

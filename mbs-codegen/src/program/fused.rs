@@ -10,10 +10,10 @@ use super::equations::Equations;
 use super::{BundleKind, ProgramError};
 use crate::bundle::Specification;
 use crate::constrained::{
-    CoordinateDerivatives, CoordinateForm, JointDerivatives, JointForm, LeadingMatrix, ParameterPlaces,
-    Pattern, Sections, Solution, Sparse,
+    CoordinateDerivatives, CoordinateForm, JointDerivatives, JointForm, JointPlaces, LeadingMatrix,
+    ParameterPlaces, Pattern, Sections, Solution, Sparse,
 };
-use crate::graph::{BinaryOp, ExprId, Graph, Node};
+use crate::graph::{BinaryOp, ExprId, Graph, Node, Tangents};
 use crate::sparse::Factors;
 use crate::symbols::Group;
 use hashbrown::HashMap;
@@ -651,6 +651,213 @@ impl Equations<'_, '_, '_> {
         }
         results.push(form.solution.pivots.clone());
         results
+    }
+}
+
+/// Rounding of a residual, in units of ε Σ |a_ij| |x_j|, as the runtime judges it: elimination in a fixed order loses some digits.
+const ROUNDING: f64 = 64.0;
+
+/// What is linear in (vd, λ, a, b) of the lists in joint form, along a direction of these.
+struct LinearPart {
+    force_theta: Vec<ExprId>,
+    force_rho: Vec<ExprId>,
+    rows_theta: Vec<ExprId>,
+    rows_v: Vec<ExprId>,
+    rows_rho: Vec<ExprId>,
+}
+
+/// The corrections dθ and dv onto the constraints with their multipliers σ, and the derivatives of their equations. Since tau = M vd + Bᵀλ − Q
+/// and c = Φdd + a Φd + b Φ (for nonholonomic rows Ψd + a Ψ), the derivatives of
+///
+/// ```text
+/// M dθ + Bᵀσ, B dθ + (Φ; 0)     are the part along vd = dθ, λ = σ, b = 1
+/// M dv + Bᵀσ, B dv + (Φd; Ψ)    are the part along vd = dv, λ = σ, a = 1
+/// ```
+struct CorrectionLists<'a> {
+    form: &'a JointForm,
+    places: &'a JointPlaces,
+    mass: &'a [ExprId],
+    /// B at the places of rows.
+    border: Vec<ExprId>,
+    positions: LinearPart,
+    velocities: LinearPart,
+    nv: usize,
+    rows: usize,
+    limit: f64,
+}
+
+impl<'a> CorrectionLists<'a> {
+    fn new(
+        g: &mut Graph,
+        form: &'a JointForm,
+        JointDerivatives { values, places, .. }: &'a JointDerivatives,
+        [nv, rows]: [usize; 2],
+        epsilon: f64,
+    ) -> Self {
+        let symbols = |g: &mut Graph, group, count: usize| -> Vec<ExprId> {
+            (0..count as u32).map(|i| g.symbol(group, i)).collect()
+        };
+        let unknowns = [symbols(g, Group::Vd, nv), symbols(g, Group::Lambda, rows)].concat();
+        let gains = symbols(g, Group::Stabilisation, 3);
+        let (zero, one) = (g.zero(), g.one());
+        let still: HashMap<ExprId, ExprId> =
+            unknowns.iter().chain(&gains).map(|&symbol| (symbol, zero)).collect();
+        let [turn, push] = &form.correction.impulses;
+        let mut part = |impulse: &[ExprId], gain: ExprId| {
+            let mut direction: Vec<_> = unknowns.iter().copied().zip(impulse.iter().copied()).collect();
+            direction.push((gain, one));
+            let mut tangents = Tangents::along(&direction);
+            let mut of = |name| {
+                let changes: Vec<ExprId> =
+                    values.of(name).iter().map(|&value| tangents.of(g, value)).collect();
+                g.substitute(&changes, &still)
+            };
+            LinearPart {
+                force_theta: of("force_theta"),
+                force_rho: of("force_rho"),
+                rows_theta: of("rows_theta"),
+                rows_v: of("rows_v"),
+                rows_rho: of("rows_rho"),
+            }
+        };
+        let (positions, velocities) = (part(turn, gains[1]), part(push, gains[0]));
+        let entry = |&(k, j): &(u32, u32)| form.jacobian[j as usize * rows + k as usize];
+        let border = places.rows.iter().map(entry).collect();
+        let limit = ROUNDING * epsilon;
+        Self { form, places, mass: values.of("mass"), border, positions, velocities, nv, rows, limit }
+    }
+
+    /// All that it has.
+    fn expressions(&self) -> Vec<ExprId> {
+        let [positions, velocities] = [&self.positions, &self.velocities].map(|part| {
+            let LinearPart { force_theta, force_rho, rows_theta, rows_v, rows_rho } = part;
+            [&force_theta[..], force_rho, rows_theta, rows_v, rows_rho].concat()
+        });
+        [positions, velocities].concat()
+    }
+
+    /// The solution x of [M Bᵀ; B 0] x = b, and what it leaves of each equation beyond rounding: of all columns the most of
+    /// |b − A x| − limit (|b| + |A| |x|), so that no unit of a column, an unknown or an equation counts.
+    fn solve(&self, g: &mut Graph, b: Vec<Vec<ExprId>>) -> [Vec<Vec<ExprId>>; 2] {
+        let x = self.form.correct_columns(g, b.clone());
+        let mut abs = |rows: &[Vec<ExprId>]| -> Vec<Vec<ExprId>> {
+            rows.iter().map(|row| row.iter().map(|&x| g.abs(x)).collect()).collect()
+        };
+        let (sizes, magnitudes) = (abs(&b), abs(&x));
+        let columns = b.first().map_or(0, Vec::len);
+        let (mut left, mut sizes) = (Columns { g: &mut *g, b }, sizes);
+        let below: Vec<(u32, u32)> = self.places.rows.iter().map(|&(k, j)| (k + self.nv as u32, j)).collect();
+        let above: Vec<(u32, u32)> = below.iter().map(|&(k, j)| (j, k)).collect();
+        for (places, values) in
+            [(&self.places.tangent, self.mass), (&below, &self.border), (&above, &self.border)]
+        {
+            left.add(true, 0, places, values, &x);
+            let values: Vec<ExprId> = values.iter().map(|&value| left.g.abs(value)).collect();
+            let mut sums = Columns { g: &mut *left.g, b: sizes };
+            sums.add(false, 0, places, &values, &magnitudes);
+            sizes = sums.b;
+        }
+        let Columns { g, b: left } = left;
+        let limit = g.constant(self.limit);
+        let mut beyond = Vec::new();
+        for (left, sizes) in left.iter().zip(&sizes) {
+            let mut excess = |k: usize| {
+                let (left, rounding) = (g.abs(left[k]), g.mul(limit, sizes[k]));
+                g.sub(left, rounding)
+            };
+            let all: Vec<ExprId> = (0..columns).map(&mut excess).collect();
+            let most = all.into_iter().reduce(|a, b| g.binary(BinaryOp::Max, a, b));
+            beyond.push(vec![most.unwrap_or_else(|| g.zero())]);
+        }
+        [x, beyond]
+    }
+
+    /// With K = [M Bᵀ; B 0], of both corrections,
+    ///
+    /// ```text
+    /// K (dθ', ·) = −((M dθ + Bᵀσ)_θ θ' + (M dθ + Bᵀσ)_ρ, (B dθ + Φ)_θ θ' + (B dθ + Φ)_ρ)
+    /// K (dv', ·) = −((M dv + Bᵀσ)_θ θ' + (M dv + Bᵀσ)_ρ, (B dv + Φd)_θ θ' + B v' + (B dv + Φd)_ρ)
+    /// ```
+    fn derivative(&self, g: &mut Graph, parameters: usize) -> Vec<Vec<ExprId>> {
+        let Self { places, nv, rows, .. } = *self;
+        let theta = given(g, Group::PositionColumns, nv, parameters);
+        let v = given(g, Group::VelocityColumns, nv, parameters);
+        let (mut results, mut left) = (Vec::new(), Vec::new());
+        for part in [&self.positions, &self.velocities] {
+            let mut columns = Columns::new(g, nv + rows, parameters);
+            columns.add(true, 0, &places.tangent, &part.force_theta, &theta);
+            columns.subtract_parameters(0, &places.force, &part.force_rho);
+            columns.add(true, nv, &places.rows, &part.rows_theta, &theta);
+            columns.add(true, nv, &places.rows, &part.rows_v, &v);
+            columns.subtract_parameters(nv, &places.row, &part.rows_rho);
+            let b = columns.b;
+            let [x, beyond] = self.solve(g, b);
+            results.push(x[..nv].concat());
+            left.extend(beyond.concat());
+        }
+        results.extend([left, self.form.correcting_pivots()]);
+        results
+    }
+
+    /// The transpose: K is symmetric.
+    fn transposed(&self, g: &mut Graph, parameters: usize, objectives: usize) -> Vec<Vec<ExprId>> {
+        let Self { places, nv, rows, .. } = *self;
+        let [mut theta_bar, mut v_bar, mut rho_bar] =
+            [nv, nv, parameters].map(|rows| Columns::new(g, rows, objectives).b);
+        let mut left = Vec::new();
+        for (part, weights) in
+            [(&self.positions, Group::PositionWeights), (&self.velocities, Group::VelocityWeights)]
+        {
+            let mut b = given(g, weights, nv, objectives);
+            b.extend(vec![vec![g.zero(); objectives]; rows]);
+            let [x, beyond] = self.solve(g, b);
+            left.extend(beyond.concat());
+            let (s, xi) = x.split_at(nv);
+            let mut columns = Columns { g: &mut *g, b: theta_bar };
+            columns.add_transposed(true, &places.tangent, &part.force_theta, s);
+            columns.add_transposed(true, &places.rows, &part.rows_theta, xi);
+            theta_bar = columns.b;
+            let mut columns = Columns { g: &mut *g, b: v_bar };
+            columns.add_transposed(true, &places.rows, &part.rows_v, xi);
+            v_bar = columns.b;
+            let mut columns = Columns { g: &mut *g, b: rho_bar };
+            columns.add_transposed(true, &places.force, &part.force_rho, s);
+            columns.add_transposed(true, &places.row, &part.rows_rho, xi);
+            rho_bar = columns.b;
+        }
+        let mut results: Vec<_> = [theta_bar, v_bar, rho_bar].iter().map(|rows| rows.concat()).collect();
+        results.extend([left, self.form.correcting_pivots()]);
+        results
+    }
+}
+
+impl Equations<'_, '_, '_> {
+    /// The derivative of a correction onto the constraints for all parameters, and its transpose for all objectives, as far as they are small.
+    pub(super) fn derivative_of_correction(
+        &mut self,
+        form: &JointForm,
+        derivatives: &JointDerivatives,
+    ) -> Result<Vec<Specification>, ProgramError> {
+        let (parameters, objectives) = (self.seeds.len(), self.mechanism.model.objectives.len());
+        let (nv, rows) = (self.mechanism.tree.nv, self.rows.kept.len());
+        if !self.corrections || !self.fuses || parameters == 0 || rows == 0 {
+            return Ok(Vec::new());
+        }
+        let g = &mut *self.g;
+        let lists = CorrectionLists::new(g, form, derivatives, [nv, rows], self.epsilon);
+        let JointDerivatives { places, factors, .. } = derivatives;
+        // Two systems, each solved twice and checked.
+        let column = 12 * (places.tangent.len() + 2 * places.rows.len()) + 8 * factors.len();
+        let room = MOST_NODES_OF_DERIVATIVES.saturating_sub(g.reachable(&lists.expressions()).len());
+        let mut all = Vec::new();
+        if parameters * column <= room {
+            all.push((BundleKind::DifferentiateCorrection, lists.derivative(g, parameters)));
+        }
+        if objectives > 0 && objectives * column <= room {
+            let transposed = lists.transposed(g, parameters, objectives);
+            all.push((BundleKind::TransposeCorrection, transposed));
+        }
+        all.into_iter().map(|(kind, results)| self.specify(kind, results)).collect()
     }
 }
 

@@ -401,6 +401,7 @@ impl Program {
         equations.epsilon = options.scalar.epsilon();
         equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
         equations.tangent_product = program.kinds.contains(&BundleKind::TangentProduct);
+        equations.corrections = program.kinds.contains(&BundleKind::DifferentiateCorrection);
         equations.fuses = options.steps == Steps::Fused;
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;

@@ -26,7 +26,10 @@ pub(super) fn resolve(
             // Bundles that do the work of several come with those, if the generator chooses them.
             Exists::Fused => match kind.entry().family {
                 Family::Sensitivities => kinds.extend(BundleKind::SENSITIVITIES),
-                Family::JointSensitivities => kinds.extend(BundleKind::JOINT_SENSITIVITIES),
+                Family::JointSensitivities => {
+                    kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+                    kinds.push(kind);
+                }
                 _ => kinds.extend(BundleKind::COORDINATE_FORM),
             },
             _ => kinds.push(kind),
@@ -52,6 +55,9 @@ pub(super) fn resolve(
             if differentiated && (!constrained || explicit) || simulation.solves_stages(constrained) {
                 kinds.extend(BundleKind::JOINT_SENSITIVITIES);
             }
+            if differentiated && simulation.corrects_steps(constrained) {
+                kinds.extend(BundleKind::DERIVATIVES_OF_CORRECTIONS);
+            }
             if constrained && simulation.formulation == Formulation::MatrixR {
                 kinds.push(BundleKind::ConstraintRows);
             }
@@ -69,6 +75,9 @@ pub(super) fn resolve(
     if has(&kinds, Family::JointSensitivities) {
         kinds.extend(BundleKind::JOINT_SENSITIVITIES);
         kinds.extend([BundleKind::DifferentiateRate, BundleKind::TransposeRate]);
+    }
+    if BundleKind::DERIVATIVES_OF_CORRECTIONS.iter().any(|kind| kinds.contains(kind)) {
+        kinds.extend(BundleKind::DERIVATIVES_OF_CORRECTIONS);
     }
     if has(&kinds, Family::CoordinateForm) {
         kinds.extend(BundleKind::COORDINATE_FORM);

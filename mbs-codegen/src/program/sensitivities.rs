@@ -142,7 +142,8 @@ impl Equations<'_, '_, '_> {
             }
             objectives.push((values, sparse_rows(self.g, &rows)));
         }
-        let at_once = self.derivative_of_rate(&form, &derivatives, &objectives[0])?;
+        let mut at_once = self.derivative_of_rate(&form, &derivatives, &objectives[0])?;
+        at_once.extend(self.derivative_of_correction(&form, &derivatives)?);
         let JointDerivatives { values, places, factors, pivots, columns, solution } = derivatives;
         self.structure.derivatives.joint = places;
         self.structure.joint_columns = columns;

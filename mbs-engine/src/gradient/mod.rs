@@ -274,6 +274,9 @@ pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     }
     if joint_form {
         bundles.extend(BundleKind::JOINT_SENSITIVITIES);
+        if simulation.corrects_steps(constrained) {
+            bundles.extend(BundleKind::DERIVATIVES_OF_CORRECTIONS);
+        }
         bundles.extend(match constrained {
             true if simulation.formulation == Formulation::MatrixR => {
                 [BundleKind::ConstrainedDynamics, BundleKind::ConstraintRows].as_slice()

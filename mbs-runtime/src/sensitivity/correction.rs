@@ -4,8 +4,8 @@
 //! A correction is z += dz, v += dv with dz = N dθ and, in the norm of M the smallest,
 //!
 //! ```text
-//! [ M    Φ_vᵀ ] [dθ]   [ 0 ]        [ M  Bᵀ ] [dv]   [ 0       ]
-//! [ Φ_v  0    ] [σ ] = [−Φ ]        [ B  0  ] [σ ] = [−(Φd; Ψ) ]        B = (Φ_v; A)
+//! [ M  Bᵀ ] [dθ]   [ 0      ]         [ M  Bᵀ ] [dv]   [ 0       ]
+//! [ B  0  ] [σ ] = [−(Φ; 0) ]         [ B  0  ] [σ ] = [−(Φd; Ψ) ]        B = (Φ_v; A)
 //! ```
 //!
 //! Each one that a step makes is differentiated by itself:
@@ -15,8 +15,10 @@
 //! [ B  0  ] [σ_ρ ] = [−(Φd; Ψ)_θ θ_ρ − B v_ρ − (Φd; Ψ)_ρ − (B dv)_θ θ_ρ − (B dv)_ρ              ]
 //! ```
 //!
-//! and alike for dθ. Everything comes from `joint_linearise`, whose tau = M vd + Bᵀλ − Q is linear in vd and λ, and whose
-//! c is linear in vd: differences of lists give each term alone, see [`RowLists`].
+//! and alike for dθ. Where the model has a bundle for it, this gives all columns at once, and says by how much its solutions miss their equations,
+//! each by the size of what that adds up; for what it does not solve to rounding (rows that depend on each other, almost or quite), and for other
+//! directions than the parameters, there are lists and a dense solution in natural scales. Lists come from `joint_linearise`, whose
+//! tau = M vd + Bᵀλ − Q is linear in vd and λ, and whose c is linear in vd: differences of lists give each term alone, see [`RowLists`].
 
 use super::blocks::{Product, Reader, TransposedProduct};
 use super::columns::{Directions, scale, subtract_product};
@@ -57,6 +59,8 @@ pub(crate) struct Correction<'a, S> {
     x: &'a mut [S],
     residual: &'a mut [S],
     moved: &'a mut [S],
+    /// Weights of the parameters.
+    of_rho: &'a mut [S],
 }
 
 /// Which correction.
@@ -70,7 +74,13 @@ impl<'a, S: Scalar> Correction<'a, S> {
     /// Its length, for this many columns.
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         let (n, p) = (dims.nv + dims.joint_rows(), if columns > 0 { columns } else { 1 });
-        RowLists::<S>::len(dims) + 2 * n * n + 5 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p
+        let own = 2 * n * n + 5 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p;
+        RowLists::<S>::len(dims) + own + Self::len_of_rho(dims, columns)
+    }
+
+    /// Weights of the parameters come at once for a column of each objective.
+    const fn len_of_rho(dims: &Dims, columns: usize) -> usize {
+        if columns == dims.n_objectives { dims.sensitivity.parameters * columns } else { 0 }
     }
 
     /// Takes its memory from `pieces`.
@@ -90,6 +100,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             x: pieces.next(n * p)?,
             residual: pieces.next(n * p)?,
             moved: pieces.next(dims.nq * p)?,
+            of_rho: pieces.next(Self::len_of_rho(dims, columns))?,
         })
     }
 
@@ -109,6 +120,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             x: &mut [],
             residual: &mut [],
             moved: &mut [],
+            of_rho: &mut [],
         }
     }
 
@@ -128,20 +140,27 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         let (model, columns) = (system.model(), dims.sensitivity.parameters);
         let places = model.joint_places();
-        self.rows.evaluate(model, dims, &places, at, w)?;
         tangents(system, at.z, columns, z_rho, self.theta)?;
+        tangents(system, at.z, 1, dz, self.change)?;
+        if matches!(directions, Directions::Each) && self.differentiate_at_once(model, dims, at, v_rho, w)? {
+            // dz_ρ = N dθ_ρ + N(z_ρ) dθ
+            rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
+            add_scaled(z_rho, S::ONE, self.moved);
+            add_scaled(v_rho, S::ONE, self.b);
+            return Ok(());
+        }
+        self.rows.evaluate(model, dims, &places, at, w)?;
+        self.factor(model, dims, &places)?;
 
         // dθ_ρ
-        tangents(system, at.z, 1, dz, self.change)?;
-        self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
+        self.evaluate_impulse(model, dims, &places, at, w)?;
         self.right_hand_side(dims, &places, Which::Positions, columns, v_rho, directions)?;
         self.solve(dims, columns)?;
-        // dz_ρ = N dθ_ρ + N(z_ρ) dθ
         rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
 
         // dv_ρ
         copy(self.change, dv);
-        self.evaluate_impulse(model, dims, &places, at, w, Which::Velocities)?;
+        self.evaluate_impulse(model, dims, &places, at, w)?;
         self.right_hand_side(dims, &places, Which::Velocities, columns, v_rho, directions)?;
         self.solve(dims, columns)?;
         add_scaled(z_rho, S::ONE, self.moved);
@@ -149,15 +168,59 @@ impl<'a, S: Scalar> Correction<'a, S> {
         Ok(())
     }
 
-    /// The matrix of a correction and its factors; σ; and the list with vd = dθ or dv and λ = σ.
-    fn evaluate_impulse<M: JointSensitivities<S = S>>(
+    /// Into x and b: dθ_ρ and dv_ρ by one bundle. False, and nothing that counts is written, where there is none or it does not solve to rounding.
+    fn differentiate_at_once<M: JointSensitivities<S = S>>(
+        &mut self,
+        model: &M,
+        dims: &Dims,
+        at: At<'_, S>,
+        v_rho: &[S],
+        w: &mut [S],
+    ) -> Result<bool, EvalError> {
+        if !model.fuses_corrections() {
+            return Ok(false);
+        }
+        let n = dims.nv * dims.sensitivity.parameters;
+        let ((x, _), (b, _)) = (cut_mut("x", self.x, n)?, cut_mut("b", self.b, n)?);
+        let solved = model.differentiate_correction(at, self.theta, v_rho, w, x, b, self.column);
+        Ok(solved.is_ok() && at_rounding(self.column) && all_finite(x) && all_finite(b))
+    }
+
+    /// Into θ̄, and added to v̄ and ρ̄, by one bundle: what the weights of dθ, in x, and of dv are of θ, v and ρ. False, and nothing that counts is
+    /// written, where there is none, it does not solve to rounding, or there is not a column for each objective.
+    #[allow(clippy::too_many_arguments, reason = "a correction and its weights")]
+    fn transpose_at_once<M: JointSensitivities<S = S>>(
+        &mut self,
+        model: &M,
+        dims: &Dims,
+        columns: usize,
+        at: At<'_, S>,
+        v_bar: &mut [S],
+        rho: &mut [S],
+        w: &mut [S],
+    ) -> Result<bool, EvalError> {
+        if !model.fuses_transposed_corrections() || columns != dims.n_objectives {
+            return Ok(false);
+        }
+        let (x, _) = cut_mut("x", self.x, dims.nv * columns)?;
+        let (change, _) = cut_mut("residual", self.residual, dims.nv * columns)?;
+        let theta = &mut *self.theta;
+        let solved = model.transpose_correction(at, x, v_bar, w, theta, change, self.of_rho, self.column);
+        let parts = [&*theta, change, self.of_rho];
+        if solved.is_err() || !at_rounding(self.column) || !parts.into_iter().all(all_finite) {
+            return Ok(false);
+        }
+        add_scaled(v_bar, S::ONE, change);
+        add_scaled(rho, S::ONE, self.of_rho);
+        Ok(true)
+    }
+
+    /// The matrix of both corrections, and its factors.
+    fn factor<M: JointSensitivities<S = S>>(
         &mut self,
         model: &M,
         dims: &Dims,
         places: &JointPlaces<'_>,
-        at: At<'_, S>,
-        w: &mut [S],
-        which: Which,
     ) -> Result<(), EvalError> {
         let (nv, n) = (dims.nv, dims.nv + dims.joint_rows());
         let base = JointValues::of(places, self.rows.base)?;
@@ -172,15 +235,8 @@ impl<'a, S: Scalar> Correction<'a, S> {
         }
         for (&(k, j), &value) in places.rows.iter().zip(self.rows.jacobian.iter()) {
             let (k, j) = (k as usize, j as usize);
-            if counts(dims, which, k) {
-                put(nv + k, j, value);
-                put(j, nv + k, value);
-            }
-        }
-        for k in 0..dims.joint_rows() {
-            if !counts(dims, which, k) {
-                put(nv + k, nv + k, -S::ONE);
-            }
+            put(nv + k, j, value);
+            put(j, nv + k, value);
         }
         // D A D with a small −E, which keeps dependent rows solvable
         // Normalisation rows stand between those of the joint form.
@@ -197,8 +253,20 @@ impl<'a, S: Scalar> Correction<'a, S> {
         lu::factor(n, self.lu, self.pivots).map_err(|column| {
             let (quantity, index) = quantity_of(dims, column);
             EvalError::SingularLeading { quantity, index }
-        })?;
+        })
+    }
 
+    /// σ of what changes, dθ or dv; and the list with vd = dθ or dv and λ = σ.
+    fn evaluate_impulse<M: JointSensitivities<S = S>>(
+        &mut self,
+        model: &M,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        at: At<'_, S>,
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (nv, n) = (dims.nv, dims.nv + dims.joint_rows());
+        let base = JointValues::of(places, self.rows.base)?;
         // M x + Bᵀ σ = −M dθ, B x = 0
         let (b, _) = cut_mut("b", self.b, n)?;
         b.fill(S::ZERO);
@@ -226,10 +294,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         self.b.fill(S::ZERO);
         let x = [&*self.theta, v_rho, &[], &[]];
-        read_lists(&self.rows, dims, places, which, &mut Product { columns, x, directions, y: self.b })?;
-        let (_, rows) = cut_mut("b", self.b, dims.nv * columns)?;
-        zero_inactive_rows(dims, which, columns, rows);
-        Ok(())
+        read_lists(&self.rows, dims, places, which, &mut Product { columns, x, directions, y: self.b })
     }
 
     /// The transpose of [`Correction::differentiate`]: takes weights of z and v after the correction to those before it, and adds those of ρ.
@@ -249,19 +314,31 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         let model = system.model();
         let places = model.joint_places();
+        if model.fuses_transposed_corrections() {
+            // dz′ = N dθ′ + N(z′) dθ
+            tangents(system, at.z, 1, dz, self.change)?;
+            self.x.fill(S::ZERO);
+            self.moved.fill(S::ZERO);
+            add_rates_transposed(system, at.z, self.change, columns, z_bar, self.moved, self.x)?;
+            if self.transpose_at_once(model, dims, columns, at, v_bar, rho, w)? {
+                add_scaled(z_bar, S::ONE, self.moved);
+                return add_tangents_transposed(system, at.z, columns, self.theta, z_bar);
+            }
+        }
         self.rows.evaluate(model, dims, &places, at, w)?;
+        self.factor(model, dims, &places)?;
         self.theta.fill(S::ZERO);
 
         // dv′
         copy(self.change, dv);
-        self.evaluate_impulse(model, dims, &places, at, w, Which::Velocities)?;
+        self.evaluate_impulse(model, dims, &places, at, w)?;
         self.b.fill(S::ZERO);
         copy(cut_mut("b", self.b, dims.nv * columns)?.0, v_bar);
         self.transpose_blocks(dims, &places, Which::Velocities, columns, v_bar, rho)?;
 
-        // dz′ = N dθ′ + N(z′) dθ
+        // dz′
         tangents(system, at.z, 1, dz, self.change)?;
-        self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
+        self.evaluate_impulse(model, dims, &places, at, w)?;
         self.b.fill(S::ZERO);
         self.moved.fill(S::ZERO);
         add_rates_transposed(system, at.z, self.change, columns, z_bar, self.moved, self.b)?;
@@ -282,8 +359,6 @@ impl<'a, S: Scalar> Correction<'a, S> {
         rho: &mut [S],
     ) -> Result<(), EvalError> {
         self.solve(dims, columns)?;
-        let (_, rows) = cut_mut("x", self.x, dims.nv * columns)?;
-        zero_inactive_rows(dims, which, columns, rows);
         let x: [&mut [S]; 4] = [&mut *self.theta, v_bar, &mut [], &mut []];
         read_lists(&self.rows, dims, places, which, &mut TransposedProduct { columns, y: self.x, x, rho })
     }
@@ -370,7 +445,9 @@ fn read_lists<S: Scalar>(
     match which {
         // −(Φ_v θ_ρ + Φ_ρ)
         Which::Positions => {
-            reader.block(rows, places.rows, (THETA, minus, lists.jacobian))?;
+            let holonomic = places.rows.partition_point(|&(k, _)| (k as usize) < dims.n_holonomic);
+            let (of_holonomic, _) = places.rows.split_at_checked(holonomic).unwrap_or_default();
+            reader.block(rows, of_holonomic, (THETA, minus, cut("rows", lists.jacobian, holonomic)?.0))?;
             reader.parameters(rows, places.row, minus, lists.phi_rho)
         }
         // −((Φd; Ψ)_θ θ_ρ + B v_ρ + (Φd; Ψ)_ρ)
@@ -382,16 +459,7 @@ fn read_lists<S: Scalar>(
     }
 }
 
-/// Whether a row belongs to the correction.
-fn counts(dims: &Dims, which: Which, k: usize) -> bool {
-    which == Which::Velocities || k < dims.n_holonomic
-}
-
-/// Zero in the rows that do not belong to the correction.
-fn zero_inactive_rows<S: Scalar>(dims: &Dims, which: Which, columns: usize, rows: &mut [S]) {
-    for (k, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
-        if !counts(dims, which, k) {
-            row.fill(S::ZERO);
-        }
-    }
+/// Whether nothing is left beyond rounding; not a number is not nothing.
+fn at_rounding<S: Scalar>(left: &[S]) -> bool {
+    left.iter().fold(true, |small, left| small & (left.real() <= 0.0))
 }

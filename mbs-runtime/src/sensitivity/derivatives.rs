@@ -353,6 +353,50 @@ pub trait JointSensitivities: System {
     ) -> Result<(), EvalError> {
         self.joint_solve(factors, w, x)
     }
+
+    /// Whether the system has [`JointSensitivities::differentiate_correction`].
+    #[inline(always)]
+    fn fuses_corrections(&self) -> bool {
+        false
+    }
+
+    /// From the derivatives of θ and v by all parameters, those of the correction dθ, dv onto the constraints that starts there; and in `left`
+    /// what the solutions leave of their equations beyond rounding, which is not positive where they count.
+    #[allow(clippy::too_many_arguments, reason = "what a correction reads and writes")]
+    fn differentiate_correction(
+        &self,
+        _at: At<'_, Self::S>,
+        _p_rho: &[Self::S],
+        _q_rho: &[Self::S],
+        _w: &mut [Self::S],
+        _theta_rho: &mut [Self::S],
+        _v_rho: &mut [Self::S],
+        _left: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "differentiate_correction" })
+    }
+
+    /// Whether the system has [`JointSensitivities::transpose_correction`].
+    #[inline(always)]
+    fn fuses_transposed_corrections(&self) -> bool {
+        false
+    }
+
+    /// From weights of dθ and dv, in a column for each objective, those of θ, v and the parameters before the correction; `left` as above.
+    #[allow(clippy::too_many_arguments, reason = "what a correction reads and writes")]
+    fn transpose_correction(
+        &self,
+        _at: At<'_, Self::S>,
+        _z_bar: &[Self::S],
+        _zd_bar: &[Self::S],
+        _w: &mut [Self::S],
+        _theta_bar: &mut [Self::S],
+        _v_bar: &mut [Self::S],
+        _rho_bar: &mut [Self::S],
+        _left: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "transpose_correction" })
+    }
 }
 
 /// Objectives and their derivatives, in joint form.

@@ -288,24 +288,14 @@ impl<T: Mechanism, S: Scalar> ConstraintCorrection for Lagrangian<T, S> {
         let zd = self.n(at.z, at.v);
         phid.copy_from_slice(&self.joint_rows(self.rates(&self.rho, at.t, at.z, &zd)));
         phi.copy_from_slice(&self.rows(&self.rho, at.t, at.z, &zd)[..T::HOLONOMIC]);
-        let mut matrix = self.joint_matrix(&rest, S::ZERO);
         let mut factors = vec![S::ZERO; Self::DIMS.sensitivity.joint_factors];
-        Self::joint_factors(&matrix, &mut factors)?;
+        Self::joint_factors(&self.joint_matrix(&rest, S::ZERO), &mut factors)?;
         let mut x = vec![S::ZERO; n];
         for k in 0..Self::JOINT_ROWS {
             x[nv + k] = -phid[k];
         }
         Self::joint_refined(&factors, &mut x);
         dv.copy_from_slice(&x[..nv]);
-        // Positions know the holonomic rows alone.
-        for k in nv + T::HOLONOMIC..n {
-            for j in 0..nv {
-                matrix[j * n + k] = S::ZERO;
-                matrix[k * n + j] = S::ZERO;
-            }
-            matrix[k * n + k] = -S::ONE;
-        }
-        Self::joint_factors(&matrix, &mut factors)?;
         x.fill(S::ZERO);
         for k in 0..T::HOLONOMIC {
             x[nv + k] = -phi[k];

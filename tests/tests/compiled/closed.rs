@@ -225,6 +225,14 @@ fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str,
             .expect("regular");
         all.push(("differentiate_rate", [zd, vd, lambda, vd_rho, g, g_rho].concat()));
     }
+    let joint_unknowns = d.nv + d.joint_rows();
+    if model.fuses_corrections() {
+        let n = d.nv * s.parameters;
+        let (mut theta, mut v, mut left) = (out(n), out(n), out(2 * joint_unknowns));
+        let (p, q) = (&columns[..n], &columns[1..=n]);
+        model.differentiate_correction(here, p, q, &mut w, &mut theta, &mut v, &mut left).expect("regular");
+        all.push(("differentiate_correction", [theta, v, left].concat()));
+    }
     let bars = self::columns(rhs, d.n_objectives);
     let rho_len = s.parameters * d.n_objectives;
     if model.fuses_transposed() {
@@ -253,6 +261,15 @@ fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str,
             .transpose_rate(here, vd, multipliers, stabilisation, a, psi, &mut w, to.0, to.1, to.2, to.3)
             .expect("regular");
         all.push(("transpose_rate", [g, theta, v, rho].concat()));
+    }
+    if model.fuses_transposed_corrections() {
+        let n = d.nv * d.n_objectives;
+        let (mut theta, mut v, mut rho, mut left) = (out(n), out(n), out(rho_len), out(2 * joint_unknowns));
+        let to = (&mut theta, &mut v, &mut rho, &mut left);
+        model
+            .transpose_correction(here, &bars[..n], &bars[1..=n], &mut w, to.0, to.1, to.2, to.3)
+            .expect("regular");
+        all.push(("transpose_correction", [theta, v, rho, left].concat()));
     }
     all
 }
@@ -355,9 +372,11 @@ fn interpret(
     }
     let columns = columns(&given.rhs, d.sensitivity.parameters);
     let small = vec![SMALL; d.rows()];
-    for (name, arguments, n) in
-        [("differentiate_step", &in_coordinates, d.nq), ("differentiate_rate", &in_joints, d.nv)]
-    {
+    for (name, arguments, n) in [
+        ("differentiate_step", &in_coordinates, d.nq),
+        ("differentiate_rate", &in_joints, d.nv),
+        ("differentiate_correction", &in_joints, d.nv),
+    ] {
         if program.bundle(name).is_some() {
             let n = n * d.sensitivity.parameters;
             let arguments = arguments
@@ -368,9 +387,11 @@ fn interpret(
         }
     }
     let bars = self::columns(&given.rhs, d.n_objectives);
-    for (name, arguments, n) in
-        [("transpose_step", &in_coordinates, d.nq), ("transpose_rate", &in_joints, d.nv)]
-    {
+    for (name, arguments, n) in [
+        ("transpose_step", &in_coordinates, d.nq),
+        ("transpose_rate", &in_joints, d.nv),
+        ("transpose_correction", &in_joints, d.nv),
+    ] {
         if program.bundle(name).is_some() {
             let n = n * d.n_objectives;
             let arguments = arguments
@@ -418,6 +439,8 @@ fn same(name: &str, who: &str, a: &[(&str, Vec<f64>)], b: &[(&str, Vec<f64>)], e
             "solve_transposed",
             "constrained_dynamics",
             "constraint_correction",
+            "differentiate_correction",
+            "transpose_correction",
             "joint_linearise",
             "joint_solve",
         ];

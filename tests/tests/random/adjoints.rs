@@ -149,7 +149,7 @@ const METHODS: [(Formulation, Integrator); 17] = [
 fn adjoints_of_random_mechanisms() {
     let (mut compared, mut refused, mut worst) = ([0; METHODS.len()], 0, [[0.0f64; 2]; METHODS.len()]);
     // Derivatives of few parameters come at once, and so do adjoints of few objectives; these also by lists: neither has anything of the other.
-    let mut at_once = [0; 4];
+    let mut at_once = [0; 6];
     for seed in 0..mechanisms(24) {
         let shape = Shape {
             bodies: 2 + (seed % 3) as usize,
@@ -173,6 +173,8 @@ fn adjoints_of_random_mechanisms() {
             program.fuses_rates(),
             program.fuses_transposed(),
             program.fuses_transposed_rates(),
+            program.fuses_corrections(),
+            program.fuses_transposed_corrections(),
         ];
         for (count, fuses) in at_once.iter_mut().zip(fuses) {
             *count += usize::from(fuses);

@@ -44,6 +44,8 @@ fn broken_derivatives_at_once_fail() {
         (&implicit, "transpose_step"),
         (&explicit, "differentiate_rate"),
         (&explicit, "transpose_rate"),
+        (&explicit, "differentiate_correction"),
+        (&explicit, "transpose_correction"),
     ];
     for (simulation, name) in bundles {
         assert!(program.bundle(name).is_some(), "{name}");
@@ -56,6 +58,40 @@ fn broken_derivatives_at_once_fail() {
             report.adjoints.iter().any(|check| !check.passed()),
         ];
         assert!(adjoints && runs == name.starts_with("differentiate"), "{name} is broken and nobody sees it");
+    }
+}
+
+/// Corrections of positions keep A dθ = 0 of nonholonomic rows, and so do their derivatives: at steps so long that they move far.
+#[test]
+fn corrections_of_long_steps_under_nonholonomic_rows() {
+    let model = read(
+        "
+mbs: 1
+name: bead
+parameters: {f: 1, m: {value: 2, min: 0}, r: {value: 1, min: 0.5}}
+bodies: {ax: {}, ay: {}, a: {mass: m}}
+joints:
+  x: {type: prismatic, parent: ground, child: ax, axis: [1, 0, 0], start: {value: 0.6, rate: 0.4}}
+  y: {type: prismatic, parent: ax, child: ay, axis: [0, 1, 0], start: {value: 0.3, rate: 1, hold: true}}
+  z: {type: prismatic, parent: ay, child: a, axis: [0, 0, 1], start: {value: 0.74, rate: 0.1}}
+constraints:
+  sphere: {type: coupling, value: x.displacement^2 + 2*y.displacement^2 + z.displacement^2 - r^2}
+  roll: {type: nonholonomic, value: rate(x) - (1 + z.displacement)*rate(y)}
+forces: {push: {type: joint_force, coordinate: y, value: f}}
+objectives:
+  gap: {integrand: \"dot(pos(a), pos(a)) + x.displacement\"}
+  height: {terminal: x.displacement + 2*y.displacement}
+sensitivity: [f, m, r]
+simulation: {end: 0.6, step: 0.1, integrator: rk4, formulation: index1}
+",
+    );
+    for steps in [Steps::Fused, Steps::Separate] {
+        let bundles = verify::bundles(&model.simulation, true);
+        let options = Options { bundles, steps, ..Options::default() };
+        let program = Program::new(&model, None, &options).expect("a program");
+        assert_eq!(program.bundle("differentiate_correction").is_some(), steps == Steps::Fused);
+        let report = verify::report(&program, &model.simulation, false, |_| {}).expect("a run");
+        assert!(report.passed(), "{}", told(&report));
     }
 }
 
