@@ -100,6 +100,13 @@ pub(crate) fn velocity_columns<M: System>(system: &M) -> impl Iterator<Item = (u
     })
 }
 
+/// The unit of a velocity, without that of time.
+pub(crate) fn velocity_unit<M: System>(system: &M, velocity: usize) -> f64 {
+    velocity_columns(system)
+        .nth(velocity)
+        .map_or(1.0, |(_, coordinate, _)| system.units().coordinate(coordinate))
+}
+
 /// `N` values from `offset`; a slice that ends before is an error.
 #[inline(always)]
 pub(crate) fn read<const N: usize, S: Copy>(

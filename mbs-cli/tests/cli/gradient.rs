@@ -90,6 +90,47 @@ fn the_adjoint_gives_the_same_gradient() {
     }
 }
 
+/// A point mass on a rail: in coordinates of bodies its inertias are rounding, down to 1e−180. Corrections onto the constraints were scaled by them, and the
+/// derivative was 1e32.
+#[test]
+fn inertias_of_rounding_are_none() {
+    const MODEL: &str = "
+mbs: 1
+gravity: [0, 0, -9.81]
+parameters: {m: 1, k: 50}
+bodies:
+  ground: {points: {P: [1.5, 0, 0]}}
+  crank: {mass: m, com: [0.2, 0, 0], inertia: [0.01, 0.02, 0.02], points: {e: [0.4, 0, 0]}}
+  slider: {mass: 0.7}
+joints:
+  c: {type: revolute, parent: ground, child: crank, axis: [0, 1, 0], start: {value: 0.2, rate: 3}}
+  pr: {type: prismatic, parent: ground.P, child: slider, axis: [1, 0.2, 0.1]}
+forces:
+  spring: {type: torsional_spring, coordinate: pr, stiffness: k}
+constraints:
+  rod: {type: distance, from: crank.e, to: slider, value: 1}
+objectives:
+  psi: {integrand: c.angle^2, terminal: pos(crank.e).x}
+sensitivity: [m, k]
+simulation: {end: 0.05, formulation: index1}
+";
+    let folder = Folder::new();
+    let model = folder.file("rail.yaml", MODEL);
+    for integrator in ["dop853", "sdirk4", "rk4"] {
+        let run = |coordinates, method| {
+            let way = ["--integrator", integrator, "--coordinates", coordinates, "--method", method];
+            let found = json(&[&["gradient", &model, "--json"], &way[..]].concat());
+            ["m", "k"].map(|by| derivative(&found, "psi", by))
+        };
+        let expected = run("joint", "direct");
+        for found in [run("absolute", "direct"), run("absolute", "adjoint")] {
+            for (a, b) in found.iter().zip(&expected) {
+                assert!((a / b - 1.0).abs() < 1e-6, "{integrator}: {found:?}, {expected:?}");
+            }
+        }
+    }
+}
+
 /// Objectives and gradient of every shipped model with loops or constraints, by all formulations and in both kinds of coordinates: matrix R, direct and
 /// adjoint, against index 1, both implicit methods, penalty and absolute coordinates. The trapezoidal rule is extrapolated from two steps.
 #[test]

@@ -31,13 +31,14 @@ use super::times::{AtEvent, add_row};
 use super::{EventDerivatives, EventTable, Events, ImpactLaw};
 use crate::StepError;
 use crate::error::{EvalError, EventFailure};
+use crate::euler_parameters::velocity_unit;
 use crate::formulation::compliance::least_part;
 use crate::linear::blocks::NOTHING;
 use crate::linear::{add_scaled, copy, lu, symmetric};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::sensitivity::columns::{row, row_mut};
-use crate::system::{At, Dims, Quantity, Units};
+use crate::system::{At, Dims, Quantity, System, Units};
 
 /// Refinements of the solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 4;
@@ -326,7 +327,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
             // Its impulses are known before velocities are.
             self.conditions = (first, first);
         }
-        self.factor(&dims, table.conditions).map_err(|()| StepError::Event {
+        self.factor(system, table.conditions).map_err(|()| StepError::Event {
             t,
             event,
             failure: EventFailure::Singular,
@@ -525,7 +526,8 @@ impl<'a, S: Scalar> Jump<'a, S> {
     }
 
     /// Factors of the matrix.
-    fn factor(&mut self, dims: &Dims, conditions: usize) -> Result<(), ()> {
+    fn factor<M: System<S = S>>(&mut self, system: &M, conditions: usize) -> Result<(), ()> {
+        let dims = &system.dims();
         let (nv, rows, n) = (dims.nv, dims.joint_rows(), self.unknowns(dims));
         let (first, _) = self.conditions;
         let matrix = self.matrix.get_mut(..n * n).ok_or(())?;
@@ -553,7 +555,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         }
         // D A D with a small −E
         let scales = self.scales.get_mut(..n).ok_or(())?;
-        symmetric::scales(n, nv, matrix, |_| None, scales);
+        symmetric::scales(n, nv, matrix, |j| velocity_unit(system, j), |_| None, scales);
         symmetric::apply(n, scales, matrix);
         let small = S::from_f64(least_part::<S>());
         for (k, e) in self.compliance.iter_mut().enumerate().take(n) {

@@ -6,24 +6,33 @@
 //! | j with inertia | 1/√M_jj |
 //! | row k | 1/max_j \|B_kj\| d_j, so that Σ B²/M is about 1/d² |
 //! | j without inertia | 1/max_k \|B_kj\| d_k, of the rows through which it reaches inertia |
+//!
+//! An inertia that is the rounding of none counts as none: its scale would be beyond all digits.
 
 use crate::scalar::{Scalar, sqrt};
 
-/// Into `d`: the scales of the n × n matrix `a` whose first `nv` unknowns are those of M; one for what reaches no inertia. Rows whose `unit` is known,
-/// and against which they are small where others are not, are components of rounding: they are not made larger than half of the digits allow.
+/// An energy M_jj u_j² below this many ε of the largest is the rounding of none, as at the start.
+const MASSLESS: f64 = 1e3;
+
+/// Into `d`: the scales of the n × n matrix `a` whose first `nv` unknowns are those of M; one for what reaches no inertia. `velocity`: the units u of
+/// these. Rows whose `unit` is known, and against which they are small where others are not, are components of rounding: they are not made larger than
+/// half of the digits allow.
 pub(crate) fn scales<S: Scalar>(
     n: usize,
     nv: usize,
     a: &[S],
+    velocity: impl Fn(usize) -> f64,
     unit: impl Fn(usize) -> Option<f64>,
     d: &mut [S],
 ) {
     d.fill(S::ZERO);
     let entry = |i: usize, j: usize| a.get(i * n + j).map_or(0.0, |a| a.real().abs());
-    for (j, d) in d.iter_mut().enumerate().take(nv) {
+    let energy = |j: usize| entry(j, j) * velocity(j) * velocity(j);
+    let largest = (0..nv).map(energy).fold(0.0, f64::max);
+    let massless = |j: usize| energy(j) <= MASSLESS * S::EPSILON * largest;
+    for (j, d) in d.iter_mut().enumerate().take(nv).filter(|(j, _)| !massless(*j)) {
         *d = S::from_f64(power_below(1.0 / sqrt(entry(j, j))));
     }
-    let massless = |j: usize| entry(j, j) == 0.0;
     // Rows from what is known, then what has no inertia from all rows; each round reaches further.
     let mut known = 0;
     loop {
@@ -111,7 +120,7 @@ mod tests {
             let unit = power.map(|power| 2f64.powi(power));
             let mut b: [f64; 36] = core::array::from_fn(|k| a[k] * unit[k / n] * unit[k % n]);
             let mut d = [0.0; 6];
-            scales(n, nv, &b, |_| None, &mut d);
+            scales(n, nv, &b, |j| 1.0 / unit[j], |_| None, &mut d);
             apply(n, &d, &mut b);
             assert_eq!(*first.get_or_insert(b), b, "{power:?}");
         }
@@ -125,11 +134,22 @@ mod tests {
         assert_eq!(d, [2f64.powi(60), 2f64.powi(86), 2f64.powi(-40), 0.0]);
     }
 
+    /// What has an inertia of rounding goes by its row.
+    #[test]
+    fn inertias_of_rounding() {
+        for small in [0.0, 1e-17, 1e-180] {
+            let mut d = [0.0; 4];
+            let a = [1.0, 0.0, 1.0, 0.0, 0.0, small, 1.0, 2.0, 1.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0];
+            scales(4, 2, &a, |_| 1.0, |_| None, &mut d);
+            assert_eq!(d, [1.0, 1.0, 1.0, 0.5], "{small}");
+        }
+    }
+
     /// What reaches nothing has the scale one.
     #[test]
     fn rows_without_entries() {
         let mut d = [0.0; 3];
-        scales(3, 2, &[1e40, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], |_| Some(1.0), &mut d);
+        scales(3, 2, &[1e40, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], |_| 1.0, |_| Some(1.0), &mut d);
         assert!(d[0] > 1e-21 && d[0] <= 1e-20 && d[1..] == [1.0, 1.0]);
     }
 }

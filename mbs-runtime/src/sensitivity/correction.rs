@@ -28,7 +28,9 @@ use super::joint_values::{JointValues, THETA, V};
 use super::row_lists::{RowLists, gain};
 use crate::constrained::{Stabilisation, by_columns};
 use crate::error::{EvalError, StepError};
-use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, rates, tangents};
+use crate::euler_parameters::{
+    add_rates_transposed, add_tangents_transposed, rates, tangents, velocity_unit,
+};
 use crate::formulation::compliance::least_part;
 use crate::linear::{add_scaled, all_finite, copy, largest, lu, symmetric};
 use crate::pieces::{Pieces, cut, cut_mut};
@@ -242,7 +244,8 @@ impl<'a, S: Scalar> Correction<'a, S> {
         // Normalisation rows stand between those of the joint form.
         let place = |k: usize| if k < dims.n_holonomic { k } else { k + dims.n_normalisation };
         let units = model.units();
-        symmetric::scales(n, nv, self.dense, |k| Some(units.row(place(k))), self.scales);
+        let velocity = |j| velocity_unit(model, j);
+        symmetric::scales(n, nv, self.dense, velocity, |k| Some(units.row(place(k))), self.scales);
         symmetric::apply(n, self.scales, self.dense);
         copy(self.lu, self.dense);
         for k in nv..n {
