@@ -2,6 +2,7 @@
 //! each would compile the runtime for the interpreter again.
 
 mod adjoints;
+mod choices;
 mod closed;
 mod derivatives;
 mod differential;
