@@ -129,7 +129,9 @@ pub fn gradient(
     // What complex steps are known to: what roundings of all parameters change them by.
     models.round();
     moved.differences = false;
-    let h = trace.times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    // An event has two nodes at one time.
+    let steps = trace.times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&h| h > 0.0);
+    let h = steps.fold(f64::INFINITY, f64::min);
     let others = moved.columns(&models, progress)?;
     for (column, other) in columns.iter_mut().zip(&others) {
         if column.oracle == Oracle::ComplexSteps && other.oracle == Oracle::ComplexSteps {

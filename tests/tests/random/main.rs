@@ -2,12 +2,14 @@
 //! each would compile the runtime for the interpreter again.
 
 mod adjoints;
+mod choices;
 mod closed;
 mod derivatives;
 mod differential;
 mod events;
 mod gradients;
 mod machine_code;
+mod projections;
 mod robotics;
 mod trees;
 mod verify;
