@@ -7,12 +7,13 @@
 //! |ψ_a − ψ_b| ≤ |ψ_a(h) − ψ_a(h/2)| + |ψ_b(h) − ψ_b(h/2)| + rounding
 //! ```
 
+use super::whole_run::VANISHED;
 use crate::{Interpreted, gradient};
 use mbs_codegen::model::Simulation;
 use mbs_runtime::StepError;
 use std::ops::ControlFlow;
 
-/// Rounding of a long run, relative to the value, or to a thousandth of the largest derivative of its objective per unit of its parameter.
+/// Rounding of a long run, beside objectives that vanish, relative to the value, or to a thousandth of the largest derivative of its objective per unit of its parameter.
 const ROUNDING: f64 = 1e-9;
 const LEAST: f64 = 1e-3;
 
@@ -66,11 +67,12 @@ pub fn agreement(models: [(&Interpreted, &Simulation); 2]) -> Result<Vec<Compare
             let by = k.checked_sub(1);
             let least = by.map_or(0.0, |by| LEAST * largest / parameters[by]);
             let size = a_halved[k].abs().max(b_halved[k].abs()).max(least);
+            let vanished = by.map_or(VANISHED, |by| VANISHED / parameters[by]);
             all.push(Compared {
                 objective: objective.clone(),
                 by: by.map(|by| program.sensitivity[by].clone()),
                 values: [a_halved[k], b_halved[k]],
-                allowed: steps + ROUNDING * size,
+                allowed: steps + ROUNDING * size + vanished,
             });
         }
     }
