@@ -270,7 +270,7 @@ impl IndependentFailure {
         match self {
             Self::Lost => {
                 "is not determined by the independent coordinates along this step: they were lost on the way, at a dead point or a bifurcation; \
-                 take a smaller step, or the formulation `ali3p` to go through"
+                 have them chosen if they were named, take a smaller step, or the formulation `ali3p` to go through"
             }
             Self::Singular => {
                 "is not determined in this position, a dead point or a bifurcation, whatever coordinates are independent: start elsewhere, \
