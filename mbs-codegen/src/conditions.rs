@@ -16,10 +16,13 @@
 use crate::constrained::{Rows, Sample, lengths, row_values, start_lengths};
 use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Interpreter, UnaryOp, gradient};
-use crate::lowering::{Lowering, ParametersOnly};
-use crate::model::{ArrayRef, Case, Inertia, ParameterId, ParameterValue, Scalar, Vector};
+use crate::kinematics::ReferencePoint;
+use crate::lowering::{Lowering, Parameters, ParametersOnly};
+use crate::model::{
+    ArrayRef, Case, Inertia, Model, ParameterId, ParameterValue, Scalar, SensitivityRef, Vector,
+};
 use crate::symbols::Group;
-use crate::topology::{Row, RowSource};
+use crate::topology::{Row, RowSource, Tree};
 use std::f64::consts::PI;
 
 /// Against the size of what a row compares: nine digits, which people write, and not less than [`ROUNDING`].
@@ -28,6 +31,10 @@ const HOLDS: f64 = 1e-9;
 const ROUNDING: f64 = 16.0;
 /// Rounding of principal moments against the largest, in units of √ε: where two are equal the arccosine loses half of the digits.
 const MOMENT_ROUNDING: f64 = 4.0;
+/// Sine of the angle between directions that count as parallel, as the reader judges those of the defaults.
+const PARALLEL: f64 = 1e-6;
+/// By this part a parameter is changed to see whether what bodies share depends on it: far more than [`HOLDS`].
+const CHANGE: f64 = 1e-3;
 /// Rows are looked at in this many states; no coordinate changes them, time and inputs may.
 const STATES: usize = 3;
 
@@ -226,6 +233,12 @@ impl Conditions {
                     axis,
                 );
             }
+            for side in [&joint.parent, &joint.child] {
+                if let (Some(axis), Some(reference)) = (&side.axis, &side.reference) {
+                    let message = format!("the reference of joint `{}` is parallel to its axis", joint.name);
+                    self.across(g, mechanism, message, [axis, reference]);
+                }
+            }
         }
         for body in &mechanism.model.bodies {
             for (name, vector) in &body.vectors {
@@ -235,9 +248,35 @@ impl Conditions {
         }
     }
 
+    /// Two directions are not parallel, to within a microradian: |a × r|² > 1e−12 |a|² |r|².
+    fn across(
+        &mut self,
+        g: &mut Graph,
+        mechanism: &Mechanism<'_>,
+        message: String,
+        directions: [&Vector; 2],
+    ) {
+        let mut only = ParametersOnly;
+        let mut lower = Lowering::new(g, mechanism.parameters, &mut only);
+        let [axis, reference] = directions.map(|direction| lower.vector(direction));
+        let normal = g.cross3(axis, reference);
+        let [square, a, r] = [normal, axis, reference].map(|v| g.dot3(v, v));
+        let (lengths, parallel) = (g.mul(a, r), g.constant(PARALLEL * PARALLEL));
+        let least = g.mul(parallel, lengths);
+        let margin = g.sub(square, least);
+        self.push(g, format!("{message}: the square of their product is"), true, margin, square);
+    }
+
     /// What is shared has the same lengths and angles on both bodies of a joint, to nine digits.
     fn shared(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, epsilon: f64) {
         for joint in &mechanism.model.joints {
+            if let Some([a, b]) = joint.shared.as_ref().and_then(|shared| shared.apart.as_ref()) {
+                let message = format!(
+                    "the directions that the bodies of joint `{}` share are all parallel",
+                    joint.name
+                );
+                self.across(g, mechanism, message, [a, b]);
+            }
             let equal = joint.shared.iter().flat_map(|shared| &shared.equal);
             for [of_parent, of_child] in equal.filter(|[a, b]| a != b) {
                 let (a, b) = (scalar(g, mechanism, of_parent), scalar(g, mechanism, of_child));
@@ -447,6 +486,37 @@ impl Conditions {
             }
         }
     }
+}
+
+/// The first joint whose bodies have less in common where something changes by which the model is differentiated: there is no derivative by it.
+pub fn torn_by_sensitivity(model: &Model, tree: &Tree) -> Option<(String, SensitivityRef)> {
+    if model.sensitivity.is_empty() || model.joints.iter().all(|joint| joint.shared.is_none()) {
+        return None;
+    }
+    let mut g = Graph::new();
+    let parameters = Parameters::lower(&mut g, model, false);
+    let mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
+    let defaults = model.default_parameters();
+    for joint in &model.joints {
+        let equal = joint.shared.iter().flat_map(|shared| &shared.equal);
+        let differences: Vec<ExprId> = equal
+            .map(|pair| {
+                let [a, b] = [&pair[0], &pair[1]].map(|value| scalar(&mut g, &mechanism, value));
+                g.sub(a, b)
+            })
+            .collect();
+        for &one in &model.sensitivity {
+            let Some(place) = model.sensitivity_parameter(one) else { continue };
+            let mut moved = defaults.clone();
+            moved[place] += CHANGE * if moved[place] == 0.0 { 1.0 } else { moved[place] };
+            let mut interpreter = Interpreter::new();
+            interpreter.set_all(Group::Parameters, &moved);
+            if interpreter.evaluate(&g, &differences).into_iter().any(|difference| difference.abs() > HOLDS) {
+                return Some((joint.name.clone(), one));
+            }
+        }
+    }
+    None
 }
 
 fn scalar(g: &mut Graph, mechanism: &Mechanism<'_>, value: &Scalar) -> ExprId {

@@ -15,6 +15,7 @@ use crate::simulation::{
 use crate::{Engine, Fusing, Interpreted, verify};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Formulation, Integrator};
+use mbs_codegen::program::BundleKind;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,12 @@ use std::time::{Duration, Instant};
 const REFERENCE: [f64; 2] = [1e-12, 1e-10];
 /// Parts of the smallest step, for the same, if step control cannot make the run.
 const FINER: [f64; 2] = [0.25, 0.5];
+/// Part of the whole time that a run may take for the reference.
+const REFERENCE_PART: f64 = 0.2;
+/// A finer run is expected to take so many times as long as the coarser one before it.
+const FINER_TAKES: f64 = 2.0;
+/// Part of the limit that the first run of a way is expected to take in other coordinates than the first.
+const UNKNOWN: f64 = 0.05;
 /// A run is repeated while all of its repetitions take less than this, s, and at most so often; the quickest counts.
 const REPEATED: (f64, usize) = (0.3, 3);
 /// A reference must be better than what it judges by this.
@@ -47,6 +54,8 @@ pub struct Plan {
     pub tolerances: Vec<f64>,
     /// What a run may take, s.
     pub limit: f64,
+    /// What all of them together may take, s: those that are expected to be quick come first, and those for which no time is left are left out.
+    pub budget: f64,
     /// The last time, if not that of the model, and other settings of all runs.
     pub overrides: Overrides,
     /// Parameters that are set.
@@ -73,8 +82,17 @@ pub struct Way {
     pub formulation: Option<Formulation>,
     /// The integrator.
     pub integrator: Integrator,
+    /// Whether accelerations come from the recursion of articulated bodies instead of the mass matrix.
+    pub recursive: bool,
     /// How fine it is.
     pub resolution: Resolution,
+}
+
+impl Way {
+    /// Whether another one differs at most in how fine it is.
+    fn is_like(&self, other: &Way) -> bool {
+        Way { resolution: other.resolution, ..*self } == *other
+    }
 }
 
 /// Differences from the reference, relative.
@@ -140,6 +158,8 @@ pub struct Comparison {
     pub reference: Reference,
     /// One by one.
     pub rows: Vec<Row>,
+    /// Runs for which no time was left.
+    pub left_out: usize,
     /// Kinds of coordinates in which there are no equations, and why.
     pub without: Vec<(&'static str, String)>,
     /// Whether equations were evaluated as machine code.
@@ -189,6 +209,14 @@ struct Ended {
 struct Ready<'a> {
     side: Side<'a>,
     model: Interpreted,
+    /// The same with accelerations by the recursion of articulated bodies; of open trees.
+    recursive: Option<Interpreted>,
+}
+
+impl Ready<'_> {
+    fn model(&self, way: &Way) -> &Interpreted {
+        self.recursive.as_ref().filter(|_| way.recursive).unwrap_or(&self.model)
+    }
 }
 
 /// Stops a run that takes too long or is interrupted.
@@ -213,6 +241,7 @@ pub fn compare(
     plan: &Plan,
     tell: &mut dyn FnMut(usize, usize, &Way) -> ControlFlow<()>,
 ) -> Result<Comparison, Failure> {
+    let begun = Instant::now();
     let (mut ready, mut without) = (Vec::new(), Vec::new());
     for side in sides {
         match make_ready(*side, plan) {
@@ -230,10 +259,27 @@ pub fn compare(
         .collect();
     let total = ways.len() + 2;
     let (reference, exact) = find_reference(first, plan, &mut |done, way| tell(done, total, way))?;
-    let mut rows: Vec<Row> = Vec::new();
-    for (done, (i, way)) in ways.iter().enumerate() {
+    let mut outcomes: Vec<Option<Result<Measured, String>>> = vec![None; ways.len()];
+    let mut seconds = vec![0.0; ways.len()];
+    for done in 0..ways.len() {
+        if begun.elapsed().as_secs_f64() > plan.budget {
+            break;
+        }
+        let expected = |k: usize| match is_finer(&ways, k) {
+            true => outcomes[k - 1].as_ref().map(|_| FINER_TAKES * seconds[k - 1]),
+            false if ways[k].0 == 0 => Some(0.0),
+            false => Some(UNKNOWN * plan.limit),
+        };
+        let next = (0..ways.len())
+            .filter(|&k| outcomes[k].is_none())
+            .filter_map(|k| Some((expected(k)?, k)))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((_, k)) = next else { break };
+        let (i, way) = &ways[k];
+        let started = Instant::now();
         let mut stopped = tell(done + 2, total, way).is_break();
-        let outcome = match slower(&rows, way, plan.limit) {
+        let before = is_finer(&ways, k).then(|| outcomes[k - 1].as_ref()).flatten();
+        let outcome = match slower(before, plan.limit) {
             Some(why) => Err(why),
             None => ended(&ready[*i], way, plan, &mut || {
                 let flow = tell(done + 2, total, way);
@@ -245,16 +291,26 @@ pub fn compare(
         if stopped {
             return Err(Failure::Stopped);
         }
-        rows.push(Row { way: *way, outcome });
+        seconds[k] = started.elapsed().as_secs_f64();
+        outcomes[k] = Some(outcome);
     }
+    let rows: Vec<Row> = ways
+        .iter()
+        .zip(outcomes)
+        .filter_map(|((_, way), outcome)| Some(Row { way: *way, outcome: outcome? }))
+        .collect();
     let machine_code = ready.iter().any(|one| one.model.compiled() > 0);
-    Ok(Comparison { reference, rows, without, machine_code })
+    Ok(Comparison { left_out: ways.len() - rows.len(), reference, rows, without, machine_code })
 }
 
-/// A run that would take longer than a coarser one of the same way that took too long already.
-fn slower(rows: &[Row], way: &Way, limit: f64) -> Option<String> {
-    let last = rows.last().filter(|row| Way { resolution: way.resolution, ..row.way } == *way)?;
-    match &last.outcome {
+/// Whether the run before this one in the list is a coarser one of the same way.
+fn is_finer(ways: &[(usize, Way)], k: usize) -> bool {
+    k > 0 && ways[k - 1].1.is_like(&ways[k].1)
+}
+
+/// A run that would take longer than the coarser one before, which took too long already.
+fn slower(before: Option<&Result<Measured, String>>, limit: f64) -> Option<String> {
+    match before? {
         Err(why) if why.starts_with(TOO_LONG) => Some(format!("{TOO_LONG}{limit} s, as the one before did")),
         _ => None,
     }
@@ -264,12 +320,21 @@ const TOO_LONG: &str = "takes longer than ";
 
 fn make_ready<'a>(side: Side<'a>, plan: &Plan) -> Result<Ready<'a>, String> {
     let simulation = side.case.map_or(&side.model.simulation, |case| &case.simulation);
-    let bundles = verify::bundles(simulation, side.model.is_constrained());
+    let constrained = side.model.is_constrained();
+    let mut bundles = verify::bundles(simulation, constrained);
+    if !constrained {
+        bundles.push(BundleKind::ForwardDynamicsRecursive);
+    }
     let mut model =
         interpret(side.model, side.case, &plan.set, bundles).map_err(|error| error.to_string())?;
     let (engine, fusing) = plan.engine;
     model.set_engine(engine, Some(usize::MAX), fusing);
-    Ok(Ready { side, model })
+    let recursive = (!constrained).then(|| {
+        let mut copy = model.clone();
+        copy.set_recursive(true);
+        copy
+    });
+    Ok(Ready { side, model, recursive })
 }
 
 /// The ways that a model admits: what its settings refuse as a clash is none.
@@ -281,9 +346,13 @@ fn ways(ready: &Ready<'_>, plan: &Plan) -> Vec<Way> {
     };
     let mut all = Vec::new();
     for formulation in formulations {
-        for integrator in Integrator::ALL {
-            let way =
-                |resolution| Way { coordinates: ready.side.coordinates, formulation, integrator, resolution };
+        let both = |integrator| [(integrator, false), (integrator, true)];
+        for (integrator, recursive) in Integrator::ALL.into_iter().flat_map(both) {
+            if recursive && !(integrator.is_explicit() && ready.recursive.is_some()) {
+                continue;
+            }
+            let coordinates = ready.side.coordinates;
+            let way = |resolution| Way { coordinates, formulation, integrator, recursive, resolution };
             match settings(ready, &way(Resolution::Step(plan.steps.first().copied().unwrap_or(1e-3))), plan) {
                 Err(SettingError::Clash { .. }) => {}
                 Ok(settings) if settings.is_adaptive() => {
@@ -312,7 +381,11 @@ fn settings(ready: &Ready<'_>, way: &Way, plan: &Plan) -> Result<Settings, Setti
     let defaults = simulation::simulation(ready.side.model, ready.side.case);
     // Output at every result would count for the time of a run.
     let defaults = mbs_codegen::model::Simulation { output_step: None, ..defaults.clone() };
-    Settings::of_dynamics(&defaults, ready.side.model.is_constrained(), &overrides)
+    let mut settings = Settings::of_dynamics(&defaults, ready.side.model.is_constrained(), &overrides)?;
+    if way.recursive {
+        settings.make_recursive()?;
+    }
+    Ok(settings)
 }
 
 /// The first way of high order that makes the run, and the same, coarser, as its estimate.
@@ -324,7 +397,7 @@ fn find_reference(
     let least = plan.steps.iter().copied().fold(f64::INFINITY, f64::min);
     let steps = FINER.map(|part| Resolution::Step(part * least));
     let candidates = [
-        (Integrator::DormandPrince, REFERENCE.map(Resolution::Tolerance)),
+        (Integrator::Dop853, REFERENCE.map(Resolution::Tolerance)),
         (Integrator::Rk4, steps),
         (Integrator::Trapezoidal, steps),
     ];
@@ -332,13 +405,14 @@ fn find_reference(
         let explicit = if integrator.is_runge_kutta() { Formulation::Index1 } else { Formulation::Ali3p };
         ready.side.model.is_constrained().then_some(explicit)
     };
-    let patient = Plan { limit: 10.0 * plan.limit, ..plan.clone() };
+    let patient = Plan { limit: plan.limit.max(plan.budget * REFERENCE_PART), ..plan.clone() };
     let mut reasons = Vec::new();
     for (integrator, resolutions) in candidates {
         let [fine, coarse] = resolutions.map(|resolution| Way {
             coordinates: ready.side.coordinates,
             formulation: formulation(integrator),
             integrator,
+            recursive: false,
             resolution,
         });
         let mut stopped = false;
@@ -377,7 +451,7 @@ fn ended(
     let mut settings = settings;
     settings.judges_forces =
         ready.side.model.objectives.iter().any(mbs_codegen::model::Objective::depends_on_multipliers);
-    let model = &ready.model;
+    let model = ready.model(way);
     let limit = Duration::from_secs_f64(plan.limit);
     let mut best: Option<Ended> = None;
     let begun = Instant::now();

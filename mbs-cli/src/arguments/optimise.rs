@@ -274,9 +274,10 @@ Examples:
   mbs compare models/double_pendulum.yaml --json | jq .recommended
 
 A row is a way to run the model: coordinates, formulation, integrator, and a step or a tolerance. Its errors are those of the state at the
-end, of the objectives and of their gradient, relative, against the finest run by a method of high order, whose own error is shown. Its
+end, of the objectives and of their gradient, relative, against a finer run by a method of high order, whose own error is shown. Its
 times are wall times of the run as `mbs simulate` makes it, and of the one with its gradient as `mbs gradient` does, by the direct
-method, each the best of up to three. Ways that fail are rows with their reason.";
+method, each the best of up to three. Ways that fail are rows with their reason. Where accelerations of an open tree come from the
+articulated-body recursion, the way says `recursive`; otherwise from its mass matrix.";
 
 /// Run a model in all ways that it admits, and show which one is quickest for an accuracy.
 #[derive(Debug, Args)]
@@ -298,6 +299,9 @@ pub(crate) struct Compare {
     /// What a run may take, s; what takes longer is a row with that reason.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub(crate) limit: f64,
+    /// What all runs together may take, s; those expected to be quick come first, and those for which no time is left are left out.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
+    pub(crate) budget: f64,
     /// Write a page with the curves of error over time to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

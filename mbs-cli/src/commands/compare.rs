@@ -50,6 +50,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<(), Failure> {
         },
         tolerances: arguments.tolerances.clone(),
         limit: arguments.limit,
+        budget: arguments.budget,
         overrides: overrides(common, None, None),
         set: common.set.clone(),
         engine: common.engine.into(),
@@ -70,7 +71,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<(), Failure> {
 }
 
 fn check_numbers(arguments: &Compare) -> Result<(), Failure> {
-    let single = [("--accuracy", arguments.accuracy), ("--limit", arguments.limit)];
+    let single =
+        [("--accuracy", arguments.accuracy), ("--limit", arguments.limit), ("--budget", arguments.budget)];
     let lists = [("--steps", &arguments.steps), ("--tolerances", &arguments.tolerances)];
     let all = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |x| (name, *x)));
     match all.chain(single).find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
@@ -97,9 +99,11 @@ fn explain(failure: &comparison::Failure) -> Failure {
 
 /// The method of a way.
 fn method(way: &Way) -> String {
+    let integrator = way.integrator.keyword();
     match way.formulation {
-        Some(formulation) => format!("{} with {}", formulation.keyword(), way.integrator.keyword()),
-        None => way.integrator.keyword().into(),
+        Some(formulation) => format!("{} with {integrator}", formulation.keyword()),
+        None if way.recursive => format!("{integrator}, recursive"),
+        None => integrator.into(),
     }
 }
 
@@ -141,6 +145,7 @@ fn way_json(way: &Way) -> Value {
         "coordinates": way.coordinates,
         "formulation": way.formulation.map(|formulation| formulation.keyword()),
         "integrator": way.integrator.keyword(),
+        "recursive": way.recursive,
         "step": step,
         "tolerance": tolerance,
     })
@@ -187,6 +192,18 @@ impl Shown<'_> {
         }
     }
 
+    /// What was not run.
+    fn left_out(&self) -> Option<String> {
+        let n = self.found.left_out;
+        let budget = short(self.arguments.budget);
+        (n > 0).then(|| {
+            format!(
+                "the {} expected to take longest: the comparison had taken {budget} s, see --budget",
+                count(n, "way")
+            )
+        })
+    }
+
     /// What a way came to; nothing if it failed.
     fn cells(&self, row: &Row) -> Option<Vec<String>> {
         let way = &row.way;
@@ -231,7 +248,11 @@ impl Shown<'_> {
             duration(self.seconds)
         );
         let _ = writeln!(out, "  reference    {}", self.reference());
-        let _ = writeln!(out, "  recommended  {}\n", self.recommendation());
+        let _ = writeln!(out, "  recommended  {}", self.recommendation());
+        if let Some(left_out) = self.left_out() {
+            let _ = writeln!(out, "  left out     {left_out}");
+        }
+        out.push('\n');
         let mut table = Table::new(&HEADS);
         for row in &self.found.rows {
             if let Some(Ok(cells)) = self.cells(row).map(<[String; HEADS.len()]>::try_from) {
@@ -272,6 +293,7 @@ impl Shown<'_> {
             "accuracy": self.arguments.accuracy,
             "recommended": found.recommended(self.arguments.accuracy).map(row),
             "rows": found.rows.iter().map(row).collect::<Vec<_>>(),
+            "left_out": found.left_out,
             "without": found.without.iter().map(|(name, why)| json!({"coordinates": name, "error": why})).collect::<Vec<_>>(),
             "machine_code": found.machine_code,
             "wall_time": self.seconds,
@@ -327,6 +349,7 @@ impl Shown<'_> {
         page.times.push(Vec::new());
         let about =
             [("reference", self.reference()), ("evaluated as", self.engine().into()), ("call", again())];
+        let about = about.into_iter().chain(self.left_out().map(|what| ("left out", what)));
         page.tables = vec![
             mbs_report::Table {
                 title: "Errors and computing times".into(),
@@ -336,7 +359,7 @@ impl Shown<'_> {
             mbs_report::Table {
                 title: "How they were found".into(),
                 heads: vec![String::new(), String::new()],
-                rows: about.into_iter().map(|(name, what)| vec![name.into(), what]).collect(),
+                rows: about.map(|(name, what)| vec![name.into(), what]).collect(),
             },
         ];
         let mut failed: Vec<Vec<String>> = self.failed().into_iter().map(Vec::from).collect();

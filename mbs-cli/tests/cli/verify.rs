@@ -355,7 +355,7 @@ fn ways_to_run_a_model_are_compared() {
         &page,
     ];
     let found: Value = serde_json::from_str(&done(&[&arguments[..], &["--json"]].concat())).expect("JSON");
-    assert_eq!(found["reference"]["way"]["integrator"], "dormand_prince");
+    assert_eq!(found["reference"]["way"]["integrator"], "dop853");
     let rows = found["rows"].as_array().expect("rows");
     // Two kinds of coordinates; ali3p with three implicit integrators, index 1 and penalty with seven: four fixed and three of one tolerance. What else
     // there is has rows, too.
@@ -400,6 +400,35 @@ fn ways_to_run_a_model_are_compared() {
         text.contains("Error of the gradient against computing time")
             && text.contains("ali3p with trapezoidal")
     );
+    // Without time for all of them, quick ones are run and the rest is counted.
+    let short = [&arguments[..], &["--json", "--budget", "1e-9"]].concat();
+    let short: Value = serde_json::from_str(&done(&short)).expect("JSON");
+    assert_eq!(short["left_out"], rows.len());
+    // Open trees have accelerations in two ways.
+    let tree = shipped("double_pendulum");
+    let arguments = [
+        "compare",
+        &tree,
+        "--coordinates",
+        "joint",
+        "--end",
+        "0.02",
+        "--steps",
+        "1e-2",
+        "--tolerances",
+        "1e-6",
+    ];
+    let found: Value = serde_json::from_str(&done(&[&arguments[..], &["--json"]].concat())).expect("JSON");
+    let rows = found["rows"].as_array().expect("rows");
+    for integrator in ["rk4", "dormand_prince", "dop853"] {
+        let state = |recursive: bool| {
+            let row =
+                rows.iter().find(|row| row["integrator"] == integrator && row["recursive"] == recursive);
+            row.and_then(|row| row["errors"]["gradient"].as_f64()).expect("a row")
+        };
+        // Other operations for the same function.
+        assert!((state(true) - state(false)).abs() < 1e-9, "{integrator}");
+    }
     let refused = mbs(&["compare", &model, "--steps", "0"]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
 }

@@ -42,6 +42,8 @@ pub struct SharedParts {
     pub what: String,
     /// Ratios of lengths and one, cosines of angles on both bodies: pairs that are equal if all of it can be shared.
     pub equal: Vec<[Scalar; 2]>,
+    /// Directions on the parent that are not parallel, if it was recognised from two.
+    pub apart: Option<[Vector; 2]>,
 }
 
 /// One side of a joint.

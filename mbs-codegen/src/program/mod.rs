@@ -17,7 +17,7 @@ mod tree;
 
 use crate::analysis::Analysed;
 use crate::bundle::{self, Bundle, Specification};
-use crate::conditions::{Condition, Conditions};
+use crate::conditions::{self, Condition, Conditions};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
 use crate::corners::Corners;
 use crate::elements::{Mechanism, markers};
@@ -732,6 +732,13 @@ pub enum ProgramError {
         /// Name of the parameter.
         parameter: String,
     },
+    /// The model is differentiated by a parameter that changes what bodies share on one of them alone.
+    Tearing {
+        /// Name of the joint that was recognised from it.
+        joint: String,
+        /// Name of the parameter.
+        parameter: String,
+    },
     /// An event that cannot be.
     Event {
         /// Name of the event.
@@ -782,6 +789,11 @@ impl std::fmt::Display for ProgramError {
                 "there is no derivative by `{parameter}`: it changes constraint `{row}`, which no coordinate can correct; let \
                  both sides of it follow the same parameter, or give the mechanism a joint that moves along it"
             ),
+            ProgramError::Tearing { joint, parameter } => write!(
+                f,
+                "there is no derivative by `{parameter}`: it changes what the bodies of joint `{joint}` share on one of them \
+                 alone; let both follow the same parameter"
+            ),
             ProgramError::Event { event, what } => write!(f, "event `{event}` {what}"),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
@@ -795,11 +807,14 @@ impl std::fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
-/// There is no derivative by a parameter that violates a row which no coordinate can correct.
+/// There is no derivative by a parameter that violates a row which no coordinate can correct, or what bodies share.
 fn refuse_violating(model: &Model, tree: &Tree, rows: &Rows) -> Result<(), ProgramError> {
-    match rows.violated_by_sensitivity(model, tree) {
+    if let Some((row, one)) = rows.violated_by_sensitivity(model, tree) {
+        return Err(ProgramError::Violating { row, parameter: model.sensitivity_name(one) });
+    }
+    match conditions::torn_by_sensitivity(model, tree) {
         None => Ok(()),
-        Some((row, one)) => Err(ProgramError::Violating { row, parameter: model.sensitivity_name(one) }),
+        Some((joint, one)) => Err(ProgramError::Tearing { joint, parameter: model.sensitivity_name(one) }),
     }
 }
 

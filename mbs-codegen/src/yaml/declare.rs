@@ -17,7 +17,6 @@ use super::names::{CONSTANTS, Unique, check_name, is_name, is_reserved};
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, RowNames, Scope, Symbol, Thing};
-use super::shared_joints::{Counts, SHARED};
 use crate::diagnostics::Span;
 use crate::model::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, JointKind, ParameterId, VariableId,
@@ -548,7 +547,7 @@ impl<'t> Reader<'t> {
         symbol
     }
 
-    /// The kind of a joint and the names of its coordinates.
+    /// The kind of a joint and the names of its coordinates, if its type says them.
     fn joint_symbol(&mut self, name: &str, entry: &Entry) -> JointSymbol {
         let mut symbol = JointSymbol {
             name: name.to_string(),
@@ -563,22 +562,27 @@ impl<'t> Reader<'t> {
         let Some(Kind::Scalar(word)) = field("type").map(|f| &f.value.kind) else {
             return symbol;
         };
-        let named = || JointKind::ALL.into_iter().find(|k| k.keyword() == &*word.value);
-        let kind = match &*word.value {
-            SHARED => Counts::of(|key| field(key).map(|f| &*f.value)).recognise().ok(),
-            _ => named(),
-        };
-        let Some(kind) = kind else {
-            return symbol;
-        };
+        // A shared joint is recognised when the bodies are known.
+        if let Some(kind) = JointKind::ALL.into_iter().find(|k| k.keyword() == &*word.value) {
+            self.name_coordinates(kind, field("names").map(|f| &*f.value), &mut symbol);
+        }
+        symbol
+    }
+
+    /// Gives a joint its kind and the names of its coordinates.
+    pub(super) fn name_coordinates(
+        &mut self,
+        kind: JointKind,
+        names: Option<&Node>,
+        symbol: &mut JointSymbol,
+    ) {
         let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();
         symbol.kind = Some(kind);
         symbol.coordinates = owned(kind.coordinates());
         symbol.velocities = owned(kind.velocities());
-        if let Some(names) = field("names") {
-            self.rename_coordinates(kind, &names.value, &mut symbol);
+        if let Some(names) = names {
+            self.rename_coordinates(kind, names, symbol);
         }
-        symbol
     }
 
     /// `names: [...]` of a joint. Velocities of renamed coordinates are `name_rate`; the angular velocities of

@@ -13,11 +13,9 @@ use super::mirror::{Direction, mirror, mirror_direction};
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{Scope, Thing};
-use super::shared_joints::{Counts, SHARED};
+use super::shared_joints::SHARED;
 use crate::diagnostics::Span;
-use crate::model::{
-    BodyId, Joint, JointId, JointKind, JointPoint, JointSide, MarkerRef, PointRef, SharedParts, Vector,
-};
+use crate::model::{BodyId, Joint, JointId, JointKind, JointPoint, JointSide, MarkerRef, PointRef, Vector};
 
 /// A direction and where it is written.
 pub(super) type Placed = (Span, Vector);
@@ -55,36 +53,34 @@ impl<'t> Reader<'t> {
         let known = JointKind::ALL.map(|kind| (kind.keyword(), Some(kind)));
         let kinds: Vec<_> = known.into_iter().chain([(SHARED, None)]).collect();
         let kind = fields.require("type", self).and_then(|e| self.word(&e.value, "a type of joint", &kinds));
-        let counts = Counts::of(|key| fields.value(key));
-        let is_shared = kind == Some(None);
-        let kind = match kind {
-            Some(None) => match counts.recognise() {
-                Ok(kind) => Some(kind),
-                Err((message, help)) => {
-                    self.diagnostics.error(entry.key_span, message).help(help);
-                    None
-                }
-            },
-            kind => kind.flatten(),
-        };
         let parent = fields.require("parent", self).and_then(|e| self.read_side(e, scope));
         let child = fields.require("child", self).and_then(|e| self.read_side(e, scope));
         let cut = fields.value("cut").and_then(|n| self.boolean(n));
         let kind = kind?;
-        let start = self.read_start(fields.value("start"), declared.id, kind, scope);
-        let (mut parent, mut child) = (parent?, child?);
-        self.check_bodies(&parent, &child);
         let mut shared = None;
-        match fields.get("dh") {
-            _ if is_shared => {
-                let sides = (&mut parent, &mut child);
-                let parts = self.read_shared(&fields, kind, sides, scope)?;
-                shared = Some(SharedParts { what: counts.words(), ..parts });
+        let (kind, start, mut parent, mut child) = match kind {
+            Some(kind) => {
+                let start = self.read_start(fields.value("start"), declared.id, kind, scope);
+                (kind, start, parent?, child?)
             }
-            Some(dh) => self.read_dh(dh, &fields, kind, (&mut parent, &mut child), scope)?,
-            None => self.read_directions(&fields, kind, &mut parent, &mut child, scope)?,
-        }
-        if !is_shared {
+            None => {
+                let (mut parent, mut child) = (parent?, child?);
+                let sides = (&mut parent, &mut child);
+                let (kind, parts) = self.read_shared(entry.key_span, &fields, sides, scope)?;
+                let mut symbol = self.symbols.joints.get(declared.id.index())?.clone();
+                self.name_coordinates(kind, fields.value("names"), &mut symbol);
+                self.symbols.joints[declared.id.index()] = symbol;
+                shared = Some(parts);
+                let start = self.read_start(fields.value("start"), declared.id, kind, scope);
+                (kind, start, parent, child)
+            }
+        };
+        self.check_bodies(&parent, &child);
+        if shared.is_none() {
+            match fields.get("dh") {
+                Some(dh) => self.read_dh(dh, &fields, kind, (&mut parent, &mut child), scope)?,
+                None => self.read_directions(&fields, kind, &mut parent, &mut child, scope)?,
+            }
             self.refuse_shared_keys(&fields, kind);
         }
         self.check_sides(kind, &parent, &child);

@@ -24,6 +24,8 @@ pub const OPERATIONS: usize = 500_000;
 pub const ENTRIES: usize = 10_000;
 /// Points or vectors of one body; arguments of one element.
 pub const PARTS: usize = 1_000;
+/// Points or vectors that two bodies share, of each.
+pub const SHARED: usize = 16;
 /// Modes, after elements are expanded.
 pub const MODES: usize = 100;
 /// States of one mode.

@@ -78,6 +78,7 @@ impl BodySymbol {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct JointSymbol {
     pub(super) name: String,
     /// `None` if the file does not say it in a way that can be read; that is reported where it is read.

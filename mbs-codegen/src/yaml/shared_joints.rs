@@ -1,31 +1,34 @@
 //! Joints of `type: shared`: what two bodies have in common says which joint connects them.
 //!
 //! Input: pairs of points and vectors of parent and child that coincide, pairs of points on a common line along a shared vector or in a common
-//! plane normal to it, pairs of vectors at right angles. Output: the sides of the joint that this is, as if it had been written.
+//! plane normal to it, pairs of vectors at right angles. Output: the kind of the joint and its sides, as if they had been written.
 //!
-//! | shared | joint |
-//! |---|---|
-//! | a point | spherical |
-//! | two points, or a point and a vector | revolute |
-//! | three points, two points and a vector, or a point and two vectors | fixed |
-//! | a vector, and points on a line along it | cylindrical |
-//! | two vectors, and points on a line along the first | prismatic |
-//! | a vector, and points in a plane normal to it | planar |
-//! | a point, and vectors at right angles | cardan |
-//! | nothing: `points: []` | floating |
+//! Directions are the vectors from the first shared point to the others, then the shared vectors. At the default parameters they have a rank:
+//! 0 if there are none, 1 if all are parallel, 2 otherwise.
 //!
-//! Holds afterwards: at the default parameters nothing is shared twice, and distances and angles between what is shared are the same on both
-//! bodies; for other parameters that is a condition, see [`SharedParts::equal`].
+//! | shared place | rank | joint |
+//! |---|---|---|
+//! | a point | 0 | spherical; with vectors at right angles cardan |
+//! | a point | 1 | revolute |
+//! | a point | 2 | fixed |
+//! | a line along the first vector | 1 | cylindrical |
+//! | a line along the first vector | 2 | prismatic |
+//! | a plane normal to the vector | 1 | planar |
+//! | none: `points: []` | 0 | floating |
+//!
+//! Holds afterwards: at the default parameters distances and angles between what is shared are the same on both bodies; for other parameters that
+//! is a condition, and so is that the directions keep their rank, see [`SharedParts`]. Directions that say nothing new are warnings.
 
 use super::bodies::are_parallel;
 use super::fields::Fields;
 use super::joints::{Placed, Side};
+use super::limits;
 use super::mirror::mirror;
 use super::node::{Kind, Node};
 use super::reader::Reader;
 use super::scope::Scope;
 use crate::diagnostics::Span;
-use crate::model::evaluate::{cross, norm};
+use crate::model::evaluate::{cross, dot, norm};
 use crate::model::{BinaryOp, BodyId, JointKind, JointPoint, PointRef, Scalar, SharedParts, Vector};
 
 /// The word of the model file.
@@ -34,152 +37,10 @@ pub(super) const SHARED: &str = "shared";
 pub(super) const KEYS: [&str; 6] = ["points", "vectors", "aligned", "coplanar", "perpendicular", "zero"];
 /// Keys of other joints that it has no use for.
 const FOREIGN: [&str; 4] = ["axis", "axes", "reference", "dh"];
-/// How well distances and cosines of both bodies agree, relative: nine digits, which people write.
+/// How well distances and angles of both bodies agree, relative: nine digits, which people write.
 const AGREE: f64 = 1e-9;
-
-/// How many points, vectors, and pairs of aligned and coplanar points and of perpendicular vectors are shared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    points: usize,
-    vectors: usize,
-    aligned: usize,
-    coplanar: usize,
-    perpendicular: usize,
-    /// Whether a list says that there is nothing.
-    empty: bool,
-}
-
-impl Counts {
-    /// As the entries of a joint have them; `field` gives a value by its key.
-    pub(super) fn of<'n>(field: impl Fn(&str) -> Option<&'n Node>) -> Counts {
-        let items = |key: &str| match field(key).map(|node| &node.kind) {
-            Some(Kind::Sequence(items)) => items.len(),
-            _ => 0,
-        };
-        let is_empty = |key: &str| match field(key).map(|node| &node.kind) {
-            Some(Kind::Sequence(items)) => items.is_empty(),
-            _ => false,
-        };
-        let given = |key: &str| usize::from(field(key).is_some());
-        Counts {
-            points: items("points"),
-            vectors: items("vectors"),
-            aligned: given("aligned"),
-            coplanar: given("coplanar"),
-            perpendicular: given("perpendicular"),
-            empty: is_empty("points"),
-        }
-    }
-
-    /// The joint that this is, if it is one.
-    fn kind(self) -> Option<JointKind> {
-        let Counts { points, vectors, aligned, coplanar, perpendicular, empty } = self;
-        match (points, vectors, [aligned, coplanar, perpendicular]) {
-            (1, 0, [0, 0, 0]) => Some(JointKind::Spherical),
-            (2, 0, [0, 0, 0]) | (1, 1, [0, 0, 0]) => Some(JointKind::Revolute),
-            (3, 0, [0, 0, 0]) | (2, 1, [0, 0, 0]) | (1, 2, [0, 0, 0]) => Some(JointKind::Fixed),
-            (0, 1, [1, 0, 0]) => Some(JointKind::Cylindrical),
-            (0, 2, [1, 0, 0]) => Some(JointKind::Prismatic),
-            (0, 1, [0, 1, 0]) => Some(JointKind::Planar),
-            (1, 0, [0, 0, 1]) => Some(JointKind::Cardan),
-            (0, 0, [0, 0, 0]) if empty => Some(JointKind::Floating),
-            _ => None,
-        }
-    }
-
-    /// The joint that this is; otherwise what is wrong, and what to do.
-    pub(super) fn recognise(self) -> Result<JointKind, (String, &'static str)> {
-        if let Some(kind) = self.kind() {
-            return Ok(kind);
-        }
-        let Counts { points, vectors, aligned, coplanar, perpendicular, .. } = self;
-        Err(match (points, vectors, [aligned, coplanar, perpendicular]) {
-            (0, 0, [0, 0, 0]) => (
-                "the bodies share nothing".into(),
-                "list `points` or `vectors` that they share, or say so for a floating joint: `points: []`",
-            ),
-            (0, _, [_, _, 1]) => (
-                format!("{} without a shared point make no joint", self.words()),
-                "add `points: [[of the parent, of the child]]` for a cardan joint",
-            ),
-            (0, 0, [_, 0, 0]) => (
-                "aligned points lie on a line along a shared vector, and there is none".into(),
-                "add `vectors: [[of the parent, of the child]]`",
-            ),
-            (0, 0, [0, _, 0]) => (
-                "coplanar points lie in a plane normal to a shared vector, and there is none".into(),
-                "add `vectors: [[of the parent, of the child]]`",
-            ),
-            (0, _, [0, 0, 0]) => (
-                format!("{} alone leaves all translations free, which no joint does", self.words()),
-                "add `aligned: [point of the parent, point of the child]` for a cylindrical or prismatic joint, `coplanar` for a planar one, or a shared point",
-            ),
-            (0, 2.., [0, 1, 0]) => (
-                format!("{} leave two translations and no rotation, which no joint does", self.words()),
-                "leave out all vectors but the normal for a planar joint, or write `aligned` instead of `coplanar` for a prismatic one",
-            ),
-            _ => (
-                format!("{} are too much: {}", self.words(), self.enough()),
-                "leave out what says nothing new",
-            ),
-        })
-    }
-
-    /// What of too much is enough: the part that is the stiffest joint, with as many points as possible.
-    fn enough(self) -> String {
-        let mut best: Option<(usize, usize, Counts, JointKind)> = None;
-        for points in (0..=self.points.min(3)).rev() {
-            for vectors in (0..=self.vectors.min(2)).rev() {
-                for kept in 0..8_usize {
-                    let [aligned, coplanar, perpendicular] =
-                        [1, 2, 4].map(|bit| usize::from(kept & bit != 0));
-                    let less = Counts { points, vectors, aligned, coplanar, perpendicular, empty: false };
-                    let there = aligned <= self.aligned
-                        && coplanar <= self.coplanar
-                        && perpendicular <= self.perpendicular;
-                    if let Some(kind) = less.kind().filter(|_| there) {
-                        let freedom = kind.velocities().len();
-                        if best.is_none_or(|(least, most, ..)| {
-                            freedom < least || (freedom == least && points > most)
-                        }) {
-                            best = Some((freedom, points, less, kind));
-                        }
-                    }
-                }
-            }
-        }
-        match best {
-            Some((_, points, less, kind)) => {
-                let verb =
-                    if points + less.vectors == 1 && less.words() == "1 point" { "makes" } else { "make" };
-                format!("{} already {verb} a {} joint", less.words(), kind.keyword())
-            }
-            None => "a few of them make a joint".into(),
-        }
-    }
-
-    /// In words: `2 points, 1 vector`.
-    pub(super) fn words(self) -> String {
-        let Counts { points, vectors, aligned, coplanar, perpendicular, .. } = self;
-        let count = |n: usize, one: &str| match n {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            n => Some(format!("{n} {one}s")),
-        };
-        let given = |n: usize, what: &str| (n > 0).then(|| what.to_string());
-        let all: Vec<String> = [
-            count(points, "point"),
-            count(vectors, "vector"),
-            given(aligned, "aligned points"),
-            given(coplanar, "coplanar points"),
-            given(perpendicular, "perpendicular vectors"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if all.is_empty() { "nothing".into() } else { all.join(", ") }
-    }
-}
+/// Directions at a smaller angle were perhaps meant to be parallel, rad.
+const NEARLY_PARALLEL: f64 = 1e-3;
 
 /// What both bodies have, in their own frames.
 struct Pair<T> {
@@ -189,6 +50,120 @@ struct Pair<T> {
 }
 
 type Direction = Pair<Vector>;
+
+/// What a joint lists.
+struct Shared {
+    points: Vec<Pair<JointPoint>>,
+    vectors: Vec<Direction>,
+    aligned: Option<Pair<JointPoint>>,
+    coplanar: Option<Pair<JointPoint>>,
+    perpendicular: Option<Direction>,
+    zero: Option<Direction>,
+    /// Whether `points` is a list, perhaps an empty one.
+    lists_points: bool,
+}
+
+impl Shared {
+    /// The joint that this is, if its directions have this rank; otherwise what is wrong, and what to do.
+    fn kind(&self, rank: usize) -> Result<JointKind, (String, &'static str)> {
+        let point = !self.points.is_empty();
+        match (point, self.aligned.is_some(), self.coplanar.is_some(), self.perpendicular.is_some(), rank) {
+            (true, false, false, false, 0) => Ok(JointKind::Spherical),
+            (true, false, false, false, 1) => Ok(JointKind::Revolute),
+            (true, false, false, false, _) => Ok(JointKind::Fixed),
+            (true, false, false, true, 0) => Ok(JointKind::Cardan),
+            (false, true, false, false, 1) => Ok(JointKind::Cylindrical),
+            (false, true, false, false, 2) => Ok(JointKind::Prismatic),
+            (false, false, true, false, 1) => Ok(JointKind::Planar),
+            (false, false, false, false, 0) if self.lists_points => Ok(JointKind::Floating),
+            _ => Err(self.no_joint(rank)),
+        }
+    }
+
+    /// Why this is no joint, and what to do.
+    fn no_joint(&self, rank: usize) -> (String, &'static str) {
+        let words = self.words();
+        let leaves = if self.vectors.len() == 1 { "leaves" } else { "leave" };
+        if !self.points.is_empty() {
+            let joint = ["spherical", "revolute", "fixed"][rank.min(2)];
+            let message =
+                format!("{words} are too much: the shared points and vectors already make a {joint} joint");
+            return (message, "leave out what is beside `points` and `vectors`");
+        }
+        match (self.aligned.is_some(), self.coplanar.is_some(), self.perpendicular.is_some()) {
+            (false, false, false) if rank == 0 => (
+                "the bodies share nothing".into(),
+                "list `points` or `vectors` that they share, or say so for a floating joint: `points: []`",
+            ),
+            (.., true) => (
+                format!("{words} without a shared point make no joint"),
+                "add `points: [[of the parent, of the child]]` for a cardan joint, and leave out the rest",
+            ),
+            (true, ..) if rank == 0 => (
+                "aligned points lie on a line along a shared vector, and there is none".into(),
+                "add `vectors: [[of the parent, of the child]]`",
+            ),
+            (_, true, _) if rank == 0 => (
+                "coplanar points lie in a plane normal to a shared vector, and there is none".into(),
+                "add `vectors: [[of the parent, of the child]]`",
+            ),
+            (true, true, _) => (
+                format!(
+                    "{words}: a line and a plane across it have a point in common, which makes a {} joint",
+                    if rank == 1 { "revolute" } else { "fixed" }
+                ),
+                "list that point under `points` instead of `aligned` and `coplanar`",
+            ),
+            (false, true, _) => (
+                format!("{words} {leaves} two translations and no rotation, which no joint does"),
+                "leave out all vectors but the normal for a planar joint, or write `aligned` instead of `coplanar` for a prismatic one",
+            ),
+            _ => (
+                format!("{words} alone {leaves} all translations free, which no joint does"),
+                "add `aligned: [point of the parent, point of the child]` for a cylindrical or prismatic joint, `coplanar` for a planar one, or a shared point",
+            ),
+        }
+    }
+
+    /// In words: `2 points, 1 vector`.
+    fn words(&self) -> String {
+        let count = |n: usize, one: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {one}s")),
+        };
+        let given = |is: bool, what: &str| is.then(|| what.to_string());
+        let all: Vec<String> = [
+            count(self.points.len(), "point"),
+            count(self.vectors.len(), "vector"),
+            given(self.aligned.is_some(), "aligned points"),
+            given(self.coplanar.is_some(), "coplanar points"),
+            given(self.perpendicular.is_some(), "perpendicular vectors"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if all.is_empty() { "nothing".into() } else { all.join(", ") }
+    }
+}
+
+/// The directions that a joint is made of, and what the bodies must keep for it.
+#[derive(Default)]
+struct Directions {
+    /// The first.
+    axis: Option<Direction>,
+    /// The first that is not parallel to it.
+    reference: Option<Direction>,
+    /// The others, which follow from these.
+    idle: Vec<Span>,
+    equal: Vec<[Scalar; 2]>,
+}
+
+impl Directions {
+    fn rank(&self) -> usize {
+        usize::from(self.axis.is_some()) + usize::from(self.reference.is_some())
+    }
+}
 
 impl<'t> Reader<'t> {
     /// Refuses keys of shared joints at another one.
@@ -201,14 +176,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Places the sides where shared points and vectors put them.
+    /// Recognises a joint, whose name is at `span`, and places its sides where the shared points and vectors put them.
     pub(super) fn read_shared(
         &mut self,
+        span: Span,
         fields: &Fields<'t>,
-        kind: JointKind,
         (parent, child): (&mut Side, &mut Side),
         scope: &Scope,
-    ) -> Option<SharedParts> {
+    ) -> Option<(JointKind, SharedParts)> {
         let mut right = true;
         for entry in FOREIGN.iter().filter_map(|key| fields.get(key)) {
             let message = format!("a shared joint has no `{}`", entry.key);
@@ -229,66 +204,193 @@ impl<'t> Reader<'t> {
             }
         }
         let bodies = (parent.body, child.body);
-        let points = self.read_shared_pairs(fields.value("points"), bodies, |reader, node, body| {
-            reader.read_point_of(node, body, scope)
-        })?;
-        let vectors = self.read_shared_pairs(fields.value("vectors"), bodies, |reader, node, body| {
-            reader.read_direction(node, Some(body), scope).map(|(_, v)| v)
-        })?;
-        let mut placed = None;
-        for node in ["aligned", "coplanar"].into_iter().filter_map(|key| fields.value(key)) {
-            placed = Some(self.read_shared_pair(node, bodies, |r, n, body| r.read_point_of(n, body, scope))?);
-        }
-        let [mut zero, mut crossed] = [None, None];
-        for (key, to) in [("zero", &mut zero), ("perpendicular", &mut crossed)] {
-            if let Some(node) = fields.value(key) {
-                *to = Some(self.read_shared_pair(node, bodies, |reader, node, body| {
-                    reader.read_direction(node, Some(body), scope).map(|(_, v)| v)
-                })?);
-            }
-        }
+        let shared = self.read_parts_of(fields, bodies, scope)?;
         right.then_some(())?;
-
-        // Directions: from the first point to each other one, then the vectors.
-        let mut equal = Vec::new();
-        let mut directions = Vec::new();
-        for other in points.iter().skip(1) {
-            let along = |body: BodyId, of: fn(&Pair<JointPoint>) -> &JointPoint| {
-                let [from, to] = [&points[0], other].map(|pair| self.coordinates(body, of(pair), scope));
-                Some(difference(&to?, &from?))
-            };
-            let pair = Pair {
-                span: other.span,
-                parent: along(bodies.0, |pair| &pair.parent)?,
-                child: along(bodies.1, |pair| &pair.child)?,
-            };
-            self.check_distances(&pair, bodies)?;
-            equal.push(lengths(&pair));
-            directions.push(pair);
+        let directions = self.shared_directions(&shared, bodies, scope)?;
+        let kind = match shared.kind(directions.rank()) {
+            Ok(kind) => kind,
+            Err((message, help)) => {
+                self.diagnostics.error(span, message).help(help);
+                return None;
+            }
+        };
+        let joint = kind.keyword();
+        for &span in &directions.idle {
+            let message = format!("recognised a {joint} joint, of which this says nothing new");
+            self.diagnostics.warning(span, message).help(match kind {
+                JointKind::Revolute => "leave it out; or, for a fixed joint, share a direction that is not parallel to the others",
+                JointKind::Cylindrical => "leave it out; or, for a prismatic joint, share a vector that is not parallel to the others",
+                _ => "leave it out",
+            });
         }
-        directions.extend(vectors);
-        if let [first, second] = directions.as_slice() {
-            self.check_angles(first, second, kind, bodies)?;
-            equal.push(cosines(first, second));
-        }
-        let place = points.into_iter().next().or(placed);
-        if let Some(place) = place {
+        let what = shared.words();
+        let Shared { points, aligned, coplanar, perpendicular, zero, .. } = shared;
+        if let Some(place) = points.into_iter().next().or(aligned).or(coplanar) {
             (parent.point, child.point) = (place.parent, place.child);
         }
-        if let Some(crossed) = crossed {
-            return self.place_cardan(crossed, zero, (parent, child));
+        let mut equal = directions.equal;
+        let two = directions.axis.as_ref().zip(directions.reference.as_ref());
+        let apart = two.map(|(axis, reference)| [axis.parent.clone(), reference.parent.clone()]);
+        match (perpendicular, directions.axis) {
+            (Some(crossed), _) => self.place_cardan(crossed, zero, (parent, child), &mut equal)?,
+            (None, None) => self.refuse_zero(kind, zero)?,
+            (None, Some(axis)) => {
+                let reference = match directions.reference {
+                    Some(reference) => {
+                        self.refuse_zero(kind, zero)?;
+                        Some(reference)
+                    }
+                    None => zero,
+                };
+                self.place_directions(kind, axis, reference, (parent, child), &mut equal)?;
+            }
         }
-        let mut directions = directions.into_iter();
-        let axis = directions.next();
-        let reference = directions.next();
-        if let (Some(zero), None) = (&zero, axis.as_ref().filter(|_| reference.is_none())) {
-            let message = format!("recognised a {} joint, which needs no `zero`", kind.keyword());
-            self.diagnostics.error(zero.span, message).help("leave `zero` out");
+        Some((kind, SharedParts { what, equal, apart }))
+    }
+
+    /// All that is listed.
+    fn read_parts_of(
+        &mut self,
+        fields: &Fields<'t>,
+        bodies: (BodyId, BodyId),
+        scope: &Scope,
+    ) -> Option<Shared> {
+        let point = |reader: &mut Self, node: &'t Node, body| reader.read_point_of(node, body, scope);
+        let vector = |reader: &mut Self, node: &'t Node, body| {
+            reader.read_direction(node, Some(body), scope).map(|(_, v)| v)
+        };
+        let listed = fields.value("points");
+        let points = self.read_shared_pairs(listed, bodies, point);
+        let vectors = self.read_shared_pairs(fields.value("vectors"), bodies, vector);
+        let [aligned, coplanar] = ["aligned", "coplanar"]
+            .map(|key| fields.value(key).map(|node| self.read_shared_pair(node, bodies, point)));
+        let [perpendicular, zero] = ["perpendicular", "zero"]
+            .map(|key| fields.value(key).map(|node| self.read_shared_pair(node, bodies, vector)));
+        // Of each what is absent is `None`, what could not be read `Some(None)`.
+        Some(Shared {
+            points: points?,
+            vectors: vectors?,
+            aligned: transposed(aligned)?,
+            coplanar: transposed(coplanar)?,
+            perpendicular: transposed(perpendicular)?,
+            zero: transposed(zero)?,
+            lists_points: listed.is_some(),
+        })
+    }
+
+    /// Directions from the first point to each other one, then the vectors, once they are the same on both bodies.
+    fn shared_directions(
+        &mut self,
+        shared: &Shared,
+        bodies: (BodyId, BodyId),
+        scope: &Scope,
+    ) -> Option<Directions> {
+        let mut found = Directions::default();
+        let mut all = Vec::new();
+        for other in shared.points.iter().skip(1) {
+            let along = |body: BodyId, of: fn(&Pair<JointPoint>) -> &JointPoint| {
+                let [from, to] =
+                    [&shared.points[0], other].map(|pair| self.coordinates(body, of(pair), scope));
+                Some((from?, to?))
+            };
+            let ends = [along(bodies.0, |pair| &pair.parent)?, along(bodies.1, |pair| &pair.child)?];
+            self.check_distances(other.span, &ends, bodies)?;
+            let [of_parent, of_child] = ends.map(|(from, to)| difference(&to, &from));
+            let pair = Pair { span: other.span, parent: of_parent, child: of_child };
+            found.equal.push(lengths(&pair));
+            all.push(pair);
+        }
+        for Pair { span, parent, child } in &shared.vectors {
+            all.push(Pair { span: *span, parent: parent.clone(), child: child.clone() });
+        }
+        for pair in all {
+            self.add_direction(&mut found, pair, bodies)?;
+        }
+        Some(found)
+    }
+
+    /// Adds a direction if its angles to those before it are the same on both bodies.
+    fn add_direction(
+        &mut self,
+        found: &mut Directions,
+        pair: Direction,
+        bodies: (BodyId, BodyId),
+    ) -> Option<()> {
+        let values = |reader: &mut Self, pair: &Direction| {
+            let a = reader.check_direction(pair.span, &pair.parent, "the direction")?;
+            let b = reader.check_direction(pair.span, &pair.child, "the direction")?;
+            Some([a, b])
+        };
+        let own = values(self, &pair)?;
+        let Some(axis) = &found.axis else {
+            found.axis = Some(pair);
+            return Some(());
+        };
+        let first = values(self, axis)?;
+        self.check_angles(pair.span, [0, 1].map(|side| angle(first[side], own[side])), bodies)?;
+        found.equal.push(cosines(axis, &pair));
+        // The smaller angle between the lines.
+        let aside = norm(cross(first[0], own[0])) / (norm(first[0]) * norm(own[0]));
+        if are_parallel(first[0], own[0]) {
+            if aside > AGREE {
+                let message = format!(
+                    "the angle between the shared directions is {aside} rad: too small for two directions, too large for one"
+                );
+                self.diagnostics
+                    .error(pair.span, message)
+                    .help("at the default parameters; give them more digits if they are parallel");
+                return None;
+            }
+            found.equal.extend(parallel(axis, &pair));
+            found.idle.push(pair.span);
+            return Some(());
+        }
+        let Some(reference) = &found.reference else {
+            if aside < NEARLY_PARALLEL {
+                let message = format!("the shared directions are {aside} rad from parallel and count as two");
+                self.diagnostics
+                    .warning(pair.span, message)
+                    .help("give them more digits if they are parallel: then the joint has one more degree of freedom");
+            }
+            found.reference = Some(pair);
+            return Some(());
+        };
+        let second = values(self, reference)?;
+        self.check_angles(pair.span, [0, 1].map(|side| angle(second[side], own[side])), bodies)?;
+        let [of_parent, of_child] =
+            [0, 1].map(|side| volume(unit_of(first[side]), unit_of(second[side]), unit_of(own[side])));
+        if (of_parent - of_child).abs() > AGREE {
+            let names = (self.name_of(bodies.0), self.name_of(bodies.1));
+            let message = format!(
+                "the shared directions of `{}` are those of `{}` seen in a mirror: not all of them can be shared",
+                names.0, names.1
+            );
+            self.diagnostics
+                .error(pair.span, message)
+                .help("at the default parameters; look for the wrong point or vector");
             return None;
         }
-        let (Some(axis), reference) = (axis, reference.or(zero)) else {
-            return Some(SharedParts { equal, ..SharedParts::default() });
-        };
+        found.equal.extend([cosines(reference, &pair), volumes(axis, reference, &pair)]);
+        found.idle.push(pair.span);
+        Some(())
+    }
+
+    fn refuse_zero(&mut self, kind: JointKind, zero: Option<Direction>) -> Option<()> {
+        let Some(zero) = zero else { return Some(()) };
+        let message = format!("recognised a {} joint, which needs no `zero`", kind.keyword());
+        self.diagnostics.error(zero.span, message).help("leave `zero` out");
+        None
+    }
+
+    /// Gives both sides the axis and, where it is needed, the reference.
+    fn place_directions(
+        &mut self,
+        kind: JointKind,
+        mut axis: Direction,
+        reference: Option<Direction>,
+        (parent, child): (&mut Side, &mut Side),
+        equal: &mut Vec<[Scalar; 2]>,
+    ) -> Option<()> {
         if kind == JointKind::Planar && reference.is_none() {
             let message = "recognised a planar joint: nothing says along which direction its x lies";
             self.diagnostics.error(axis.span, message).help(
@@ -296,10 +398,10 @@ impl<'t> Reader<'t> {
             );
             return None;
         }
-        let same = axis.parent == axis.child
-            && reference.as_ref().is_none_or(|reference| reference.parent == reference.child);
+        let same_axis = self.is_same(&axis);
+        let same = same_axis && reference.as_ref().is_none_or(|reference| self.is_same(reference));
         if reference.is_none() && !same {
-            let (a, b) = (self.name_of(bodies.0), self.name_of(bodies.1));
+            let (a, b) = (self.name_of(parent.body), self.name_of(child.body));
             let message = format!(
                 "recognised a {} joint whose axis has other components in `{a}` than in `{b}`: nothing says where its angle is zero",
                 kind.keyword()
@@ -309,15 +411,48 @@ impl<'t> Reader<'t> {
             );
             return None;
         }
+        // No sign changes alone.
+        if same {
+            let placed = [Some(&axis), reference.as_ref()].into_iter().flatten();
+            equal.extend(placed.map(|pair| [Scalar::Dot(unit(&pair.parent), unit(&pair.child)), one()]));
+        }
         // With the same components on both sides the frames are parallel at zero, and a fixed joint needs nothing else.
         if same && kind == JointKind::Fixed {
-            return Some(SharedParts { equal, ..SharedParts::default() });
+            return Some(());
+        }
+        if same_axis {
+            axis.child = axis.parent.clone();
         }
         put(parent, child, axis, |side| &mut side.axis);
-        if let Some(reference) = reference.filter(|_| !same || kind == JointKind::Planar) {
+        if let Some(mut reference) = reference.filter(|_| !same || kind == JointKind::Planar) {
+            if same {
+                reference.child = reference.parent.clone();
+            }
             put(parent, child, reference, |side| &mut side.reference);
         }
-        Some(SharedParts { equal, ..SharedParts::default() })
+        Some(())
+    }
+
+    /// Whether a direction has the same components on both bodies, whatever the parameters are: the same expressions, numbers, or lengths along the same
+    /// axis of both frames.
+    fn is_same(&self, pair: &Direction) -> bool {
+        if pair.parent == pair.child {
+            return true;
+        }
+        let (Vector::Components(a), Vector::Components(b)) = (&pair.parent, &pair.child) else {
+            return false;
+        };
+        let is_number = |x: &Scalar| matches!(x, Scalar::Number(_));
+        let along = |of: &[Scalar; 3]| {
+            let mut nonzero = (0..3).filter(|&i| of[i] != Scalar::Number(0.0));
+            nonzero.next().filter(|_| nonzero.next().is_none())
+        };
+        let numbers = a.iter().chain(b.iter()).all(is_number);
+        let one_axis = along(a).is_some() && along(a) == along(b);
+        let (Ok(a), Ok(b)) = (self.values.vector(&pair.parent), self.values.vector(&pair.child)) else {
+            return false;
+        };
+        (numbers || one_axis) && angle(a, b) <= AGREE
     }
 
     /// The axes of a cardan joint, at right angles whatever its angles are. Without `zero` frames are parallel where both angles are zero.
@@ -326,14 +461,14 @@ impl<'t> Reader<'t> {
         crossed: Direction,
         zero: Option<Direction>,
         (parent, child): (&mut Side, &mut Side),
-    ) -> Option<SharedParts> {
-        let mut equal = Vec::new();
+        equal: &mut Vec<[Scalar; 2]>,
+    ) -> Option<()> {
         match zero {
             Some(zero) => put(parent, child, zero, |side| &mut side.reference),
             None => {
                 let a = self.check_direction(crossed.span, &crossed.parent, "the first axis")?;
                 let b = self.check_direction(crossed.span, &crossed.child, "the second axis")?;
-                let cosine: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum::<f64>() / (norm(a) * norm(b));
+                let cosine: f64 = dot(a, b) / (norm(a) * norm(b));
                 if cosine.abs() > AGREE {
                     let angle = cosine.acos();
                     let message = format!(
@@ -344,15 +479,11 @@ impl<'t> Reader<'t> {
                     );
                     return None;
                 }
-                let unit = |v: &Vector| Box::new(Vector::Unit(Box::new(v.clone())));
-                let cosine = Scalar::Dot(unit(&crossed.parent), unit(&crossed.child));
-                let one = Scalar::Number(1.0);
-                let sum = Scalar::Binary(BinaryOp::Add, Box::new(one.clone()), Box::new(cosine));
-                equal.push([sum, one]);
+                equal.push([Scalar::Dot(unit(&crossed.parent), unit(&crossed.child)), Scalar::Number(0.0)]);
             }
         }
         put(parent, child, crossed, |side| &mut side.axis);
-        Some(SharedParts { equal, ..SharedParts::default() })
+        Some(())
     }
 
     fn name_of(&self, body: BodyId) -> String {
@@ -373,6 +504,11 @@ impl<'t> Reader<'t> {
                 .help("each entry is a name that both bodies have, or [of the parent, of the child]");
             return None;
         };
+        if items.len() > limits::SHARED {
+            let (n, limit) = (items.len(), limits::SHARED);
+            self.diagnostics.error(node.span, format!("a joint shares at most {limit} of a kind, not {n}"));
+            return None;
+        }
         // All of them, so that every mistake is reported.
         let pairs: Vec<Option<Pair<T>>> =
             items.iter().map(|item| self.read_shared_pair(item, bodies, &read)).collect();
@@ -412,70 +548,62 @@ impl<'t> Reader<'t> {
         })
     }
 
-    fn check_distances(&mut self, pair: &Direction, bodies: (BodyId, BodyId)) -> Option<()> {
-        let a = self.default_vector(pair.span, &pair.parent, "the distance of the points")?;
-        let b = self.default_vector(pair.span, &pair.child, "the distance of the points")?;
-        let [a, b] = [a, b].map(norm);
-        let names = (self.name_of(bodies.0), self.name_of(bodies.1));
-        let message = if a == 0.0 || b == 0.0 {
-            let on = if a == 0.0 { names.0 } else { names.1 };
-            format!("the shared points coincide on `{on}`: two of them are one")
-        } else if (a - b).abs() > AGREE * a.max(b) {
-            format!(
-                "the points are {a} m apart on `{}` and {b} m on `{}`: both cannot be shared",
-                names.0, names.1
-            )
-        } else {
-            return Some(());
-        };
-        self.diagnostics
-            .error(pair.span, message)
-            .help("at the default parameters; look for the wrong point");
-        None
-    }
-
-    fn check_angles(
+    /// The distance of two points, given by their ends on parent and child.
+    fn check_distances(
         &mut self,
-        first: &Direction,
-        second: &Direction,
-        kind: JointKind,
+        span: Span,
+        ends: &[(Vector, Vector); 2],
         bodies: (BodyId, BodyId),
     ) -> Option<()> {
-        let mut angles = [0.0; 2];
-        let sides = [(&first.parent, &second.parent), (&first.child, &second.child)];
-        for (angle, (a, b)) in angles.iter_mut().zip(sides) {
-            let a = self.check_direction(first.span, a, "the direction")?;
-            let b = self.check_direction(second.span, b, "the direction")?;
-            if are_parallel(a, b) {
-                let fewer =
-                    if kind == JointKind::Prismatic { JointKind::Cylindrical } else { JointKind::Revolute };
-                let message = format!(
-                    "this direction is parallel to the one before it: recognised a {} joint, of which it says nothing new",
-                    fewer.keyword()
-                );
-                let help = format!(
-                    "leave it out for a {} joint, or choose another for a {} one",
-                    fewer.keyword(),
-                    kind.keyword()
-                );
-                self.diagnostics.error(second.span, message).help(help);
+        let names = [bodies.0, bodies.1].map(|body| self.name_of(body));
+        let mut distances = [0.0; 2];
+        for ((distance, (from, to)), name) in distances.iter_mut().zip(ends).zip(&names) {
+            let from = self.default_vector(span, from, "the point")?;
+            let to = self.default_vector(span, to, "the point")?;
+            *distance = norm([0, 1, 2].map(|i| to[i] - from[i]));
+            if *distance <= AGREE * norm(from).max(norm(to)) {
+                let message =
+                    format!("this shared point coincides with the first one on `{name}`: they are one");
+                self.diagnostics
+                    .error(span, message)
+                    .help("at the default parameters; leave it out, or look for the wrong point");
                 return None;
             }
-            *angle = norm(cross(a, b)).atan2(a.iter().zip(&b).map(|(a, b)| a * b).sum());
         }
-        let [a, b] = angles;
-        if (a - b).abs() > AGREE {
-            let names = (self.name_of(bodies.0), self.name_of(bodies.1));
+        let [a, b] = distances;
+        if (a - b).abs() > AGREE * a.max(b) {
             let message = format!(
-                "the angle between the shared directions is {a} rad on `{}` and {b} rad on `{}`: both cannot be shared",
-                names.0, names.1
+                "the points are {a} m apart on `{}` and {b} m on `{}`: both cannot be shared",
+                names[0], names[1]
             );
-            self.diagnostics
-                .error(second.span, message)
-                .help("at the default parameters; look for the wrong point or vector");
+            self.diagnostics.error(span, message).help("at the default parameters; look for the wrong point");
             return None;
         }
         Some(())
+    }
+
+    /// An angle between directions, on parent and child.
+    fn check_angles(&mut self, span: Span, [a, b]: [f64; 2], bodies: (BodyId, BodyId)) -> Option<()> {
+        if (a - b).abs() <= AGREE {
+            return Some(());
+        }
+        let names = (self.name_of(bodies.0), self.name_of(bodies.1));
+        let message = format!(
+            "the angle between the shared directions is {a} rad on `{}` and {b} rad on `{}`: both cannot be shared",
+            names.0, names.1
+        );
+        self.diagnostics
+            .error(span, message)
+            .help("at the default parameters; look for the wrong point or vector");
+        None
+    }
+}
+
+/// `None` if something could not be read, `Some(None)` if it is absent.
+fn transposed<T>(read: Option<Option<T>>) -> Option<Option<T>> {
+    match read {
+        None => Some(None),
+        Some(read) => read.map(Some),
     }
 }
 
@@ -501,16 +629,56 @@ fn difference(a: &Vector, b: &Vector) -> Vector {
 
 /// The ratio of the lengths, and one.
 fn lengths(pair: &Direction) -> [Scalar; 2] {
-    let one = Scalar::Number(1.0);
     if pair.parent == pair.child {
-        return [one.clone(), one];
+        return [one(), one()];
     }
     let [a, b] = [&pair.parent, &pair.child].map(|v| Box::new(Scalar::Norm(Box::new(v.clone()))));
-    [Scalar::Binary(BinaryOp::Divide, a, b), one]
+    [Scalar::Binary(BinaryOp::Divide, a, b), one()]
 }
 
+/// On both bodies, u₁ · u₂ of unit vectors.
 fn cosines(first: &Direction, second: &Direction) -> [Scalar; 2] {
-    let unit = |v: &Vector| Box::new(Vector::Unit(Box::new(v.clone())));
     [(&first.parent, &second.parent), (&first.child, &second.child)]
         .map(|(a, b)| Scalar::Dot(unit(a), unit(b)))
+}
+
+/// On both bodies, (u₁ × u₂) · u₃.
+fn volumes(first: &Direction, second: &Direction, third: &Direction) -> [Scalar; 2] {
+    [(&first.parent, &second.parent, &third.parent), (&first.child, &second.child, &third.child)]
+        .map(|(a, b, c)| Scalar::Dot(Box::new(Vector::Cross(unit(a), unit(b))), unit(c)))
+}
+
+/// The components of u₁ × u₂ on both bodies, and zero.
+fn parallel(first: &Direction, second: &Direction) -> Vec<[Scalar; 2]> {
+    let mut pairs = Vec::new();
+    for (a, b) in [(&first.parent, &second.parent), (&first.child, &second.child)] {
+        for axis in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]] {
+            let across = Box::new(Vector::Cross(unit(a), unit(b)));
+            pairs.push([Scalar::Dot(across, Box::new(Vector::constant(axis))), Scalar::Number(0.0)]);
+        }
+    }
+    pairs
+}
+
+fn unit(v: &Vector) -> Box<Vector> {
+    Box::new(Vector::Unit(Box::new(v.clone())))
+}
+
+fn one() -> Scalar {
+    Scalar::Number(1.0)
+}
+
+/// The angle between two directions, to rounding also where it is small.
+fn angle(a: [f64; 3], b: [f64; 3]) -> f64 {
+    norm(cross(a, b)).atan2(dot(a, b))
+}
+
+fn unit_of(a: [f64; 3]) -> [f64; 3] {
+    let length = norm(a);
+    a.map(|x| x / length)
+}
+
+/// (a × b) · c
+fn volume(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
+    dot(cross(a, b), c)
 }

@@ -11,5 +11,6 @@ mod observed;
 mod reading;
 mod reference;
 mod rows;
+mod shared_joints;
 mod shipped_models;
 mod singular_mass;

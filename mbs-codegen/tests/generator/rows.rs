@@ -177,3 +177,62 @@ simulation: {{end: 1, step: 0.01}}
     let seen = columns(&format!("dot({difference}, {difference}) + off*pos(left.q).z - 1"));
     assert_eq!(seen, [2, 3, 4, 5, 6, 7, 8]);
 }
+
+/// Points in a line make a hinge, others a fixed joint; no parameters make one of the other, and there is no derivative that tears both bodies apart.
+#[test]
+fn what_bodies_share_keeps_its_joint() {
+    let text = |third: &str, depth: &str, more: &str| {
+        format!(
+            "
+mbs: 1
+parameters: {{v: 0.1, w: 0.1}}
+bodies:
+  ground: {{points: {{P: [0, 0, 0], Q: [0, 0, w], R: {third}}}}}
+  arm: {{mass: 1, com: [1, 0, 0], inertia: [1, 1, 1], points: {{P: [0, 0, 0], Q: [0, 0, {depth}], R: {third}}}}}
+  tip: {{mass: 1, com: [1, 0, 0], inertia: [1, 1, 1]}}
+joints:
+  root: {{type: shared, parent: ground, child: arm, points: [P, Q, R]}}
+  knee: {{type: revolute, parent: arm, child: tip, axis: [0, 1, 0]}}
+{more}"
+        )
+    };
+    let hinge = program(&text("[v - 0.1, 0, 3*w]", "w", "")).expect("a hinge");
+    assert_eq!(hinge.coordinates, ["root.angle", "knee.angle"]);
+    assert_eq!(broken(&hinge, &[("w", 0.3)]), None);
+    let said = broken(&hinge, &[("v", 0.11)]).expect("no line");
+    assert!(said.contains("bodies of joint `root` share"), "{said}");
+
+    let weld = program(&text("[v, 0, 3*w]", "w", "")).expect("a weld");
+    assert_eq!(weld.coordinates, ["knee.angle"]);
+    assert_eq!(broken(&weld, &[("v", -0.2), ("w", 0.3)]), None);
+    let said = broken(&weld, &[("v", 0.0)]).expect("a line");
+    assert!(said.contains("bodies of joint `root` share are all parallel"), "{said}");
+
+    let by = |depth, more| program(&text("[0, 0, 3*w]", depth, more));
+    let more = "objectives: {o: {terminal: pos(tip).x}}\nsensitivity: [w]\n";
+    assert!(by("w", more).is_ok());
+    let error = by("0.1", more).err();
+    assert_eq!(error, Some(ProgramError::Tearing { joint: "root".into(), parameter: "w".into() }));
+}
+
+/// A reference that parameters turn along its axis leaves a frame without a direction.
+#[test]
+fn a_reference_stays_across_its_axis() {
+    let text = "
+mbs: 1
+parameters: {w: 0.1}
+bodies:
+  arm: {mass: 1, com: [1, 0, 0], inertia: [1, 1, 1]}
+joints:
+  hinge:
+    type: revolute
+    parent: {body: ground, axis: [0, 0, 1], reference: [0, w, 0.2]}
+    child: {body: arm, axis: [0, 0, 1], reference: [1, 0, 0]}
+";
+    let program = program(text).expect("a program");
+    assert_eq!(broken(&program, &[("w", 1e-3)]), None);
+    for w in [0.0, 1e-9] {
+        let said = broken(&program, &[("w", w)]).expect("no frame");
+        assert!(said.contains("the reference of joint `hinge` is parallel to its axis"), "{said}");
+    }
+}

@@ -46,8 +46,8 @@ gravity: [0.3, 0.2, -9.81]
 parameters: {L: 0.4, w: 0.1, v: 0.1}
 bodies:
   ground: {points: {P: [0, w, 0]}, vectors: {u: [0, 0, 1], x: [1, 0, 0]}}
-  sled: {mass: 5, inertia: [1, 1, 1], points: {left: [0, -w, L], right: [0, w, L], Q: [w, 0, L/3]}, vectors: {along: [1, L, 0], up: [0, 0, 1]}}
-  door: {mass: 2, com: [0.2, 0, 0], inertia: [0.1, 0.2, 0.15], points: {left: [0, -v, 0], right: [0, v, 0], tip: [L, 0, 0]}, vectors: {n: [0, 0, 1], o: [1, 0, 0]}}
+  sled: {mass: 5, inertia: [1, 1, 1], points: {left: [0, -w, L], right: [0, w, L], post: [0, 3*w, L], Q: [w, 0, L/3]}, vectors: {along: [1, L, 0], up: [0, 0, 1]}}
+  door: {mass: 2, com: [0.2, 0, 0], inertia: [0.1, 0.2, 0.15], points: {left: [0, -w, 0], right: [0, w, 0], tip: [L, 0, 0], post: [0, 3*w, 0]}, vectors: {n: [0, 0, 1], o: [1, 0, 0]}}
   bob: {mass: 1, com: [0, 0, 0.1], inertia: [0.01, 0.02, 0.02], points: {hook: [0, 0, L/2], R: [0, L, 0], S: [w, 0, 0]}, vectors: {e: [1, 0, 0], f: [0, 1, 0]}}
   rod: {mass: 1, com: [L, 0, 0], inertia: [0.01, 0.03, 0.03], points: {hook: [0, 0, L/2], R: [0, L, 0], S: [w, 0, 0], T: [0.2, 0, 0]}, vectors: {e: [0, 1, 0], f: [0, 0, 1]}}
   ring: {mass: 0.5, com: [0, 0, 0.05], inertia: [0.01, 0.01, 0.02], points: {C: [0, 0, 0.03]}, vectors: {a: [0, 0, 1], b: [0, 1, 0]}}
@@ -172,15 +172,100 @@ fn recognised_joints_close_loops() {
     assert!(worst == 0.0, "the same equations: {worst}");
 }
 
-/// The points are as far apart on both bodies only while w = v.
+/// What says nothing new changes nothing.
+#[test]
+fn redundant_lists_are_the_same_joints() {
+    let redundant = SHARED
+        .replace("points: [left, right]", "points: [left, right, post], vectors: [[[0, 1, 0], [0, 1, 0]]]")
+        .replace("[u, up]]", "[u, up], [[0, 0, -3], [0, 0, -3]], [x, [1, 0, 0]]]")
+        .replace(
+            "points: [hook, R, S]",
+            "points: [hook, R, S, [[L, L, L], [L, L, L]]], vectors: [[[0, 0, 1], [0, 0, 1]]]",
+        )
+        .replace("vectors: [[e, a]]", "vectors: [[e, a], [[0, -L, 0], [0, 0, -L]]]");
+    let worst = difference(&tree(&redundant), &tree(WRITTEN), 0.2);
+    assert!(worst < 1e-12, "{worst}");
+}
+
+/// In a mirrored element: the reflected mechanism, written out.
+#[test]
+fn recognised_joints_are_mirrored() {
+    const MODEL: &str = "
+mbs: 1
+gravity: [0.3, 0, -9.81]
+parameters: {L: 0.4, w: 0.1}
+elements:
+  side:
+    bodies:
+      arm: {mass: 2, com: [0.1, L, 0], inertia: [0.1, 0.03, 0.12], points: {a: [-w, 0, 0], b: [w, 0, 0.02], end: [0, L, 0]}, vectors: {n: [0, 0, 1]}}
+      wheel: {mass: 1, com: [0.01, 0.02, 0.03], inertia: [0.02, 0.03, 0.02], points: {hub: [0, 0.01, 0]}, vectors: {s: [0.1, 1, 0], t: [1, 0, 0.2]}}
+      slug: {mass: 1, com: [0.02, 0, 0.01], inertia: [0.02, 0.03, 0.02], vectors: {p: [0, 1, 0], q: [1, 0, 0]}}
+    joints: JOINTS
+    outputs: {spin: axle.angle}
+instances:
+  left: {element: side}
+  right: {element: side, mirror: y}
+objectives: {e: {terminal: \"left_axle.angle*right_axle.angle + pos(right_wheel).x*pos(left_wheel).y\"}}
+sensitivity: [L, w]
+simulation: {end: 0.2, step: 5e-3, integrator: rk4}
+";
+    const SHARED: &str = "
+      hinge: {type: shared, parent: ground, child: arm, points: [[[0.3, w, 0.2], a], [[0.3 + 2*w, w, 0.22], b]], zero: [[0, 0.1, 1], n], start: 0.2}
+      axle: {type: shared, parent: arm, child: wheel, points: [[end, hub]], vectors: [[[0.2, 1, 0.1], s]], zero: [[1, 0, 0], t], start: 0.3}
+      tube: {type: shared, parent: arm, child: slug, vectors: [[[0, 1, 0.1], p]], aligned: [end, origin], zero: [[1, 0, 0], q], start: {angle: 0.1, displacement: 0.05}}";
+    const WRITTEN: &str = "
+      hinge:
+        type: revolute
+        parent: {body: ground, point: [0.3, w, 0.2], axis: [2*w, 0, 0.02], reference: [0, 0.1, 1]}
+        child: {body: arm, point: a, axis: [2*w, 0, 0.02], reference: n}
+        start: 0.2
+      axle:
+        type: revolute
+        parent: {body: arm, point: end, axis: [0.2, 1, 0.1], reference: [1, 0, 0]}
+        child: {body: wheel, point: hub, axis: s, reference: t}
+        start: 0.3
+      tube:
+        type: cylindrical
+        parent: {body: arm, point: end, axis: [0, 1, 0.1], reference: [1, 0, 0]}
+        child: {body: slug, axis: p, reference: q}
+        start: {angle: 0.1, displacement: 0.05}";
+    let with = |joints: &str| MODEL.replace(" JOINTS", joints);
+    let worst = difference(&with(SHARED), &with(WRITTEN), 0.2);
+    assert!(worst < 1e-12, "{worst}");
+}
+
+/// Where the child's points follow another parameter, they are as far apart on both bodies only while w = v.
 #[test]
 fn parameters_that_tear_apart_what_is_shared_are_refused() {
-    let (model, _) = mbs_codegen::analyse("model.yaml", &tree(SHARED)).expect("a valid model");
-    let set = |pairs: &[(&str, f64)]| {
+    let apart = TREE.replace("left: [0, -w, 0], right: [0, w, 0]", "left: [0, -v, 0], right: [0, v, 0]");
+    assert_ne!(apart, TREE);
+    let text = apart.replace("JOINTS", SHARED).replace("ring.com_height", "pos(ring).z^2");
+    let parse = |text: &str| mbs_codegen::analyse("model.yaml", text).expect("a valid model").0;
+    let set = |text: &str, pairs: &[(&str, f64)]| {
         let pairs: Vec<(String, f64)> = pairs.iter().map(|(name, x)| (name.to_string(), *x)).collect();
-        simulation::interpret(&model, None, &pairs, Vec::new()).map_err(|error| error.to_string())
+        simulation::interpret(&parse(text), None, &pairs, Vec::new()).map_err(|error| error.to_string())
     };
-    assert!(set(&[("w", 0.2), ("v", 0.2)]).is_ok());
-    let refused = set(&[("v", 0.2)]).expect_err("the points do not meet");
+    // There is no derivative by one of them alone.
+    let torn = set(&text, &[]).expect_err("w moves the points of one body");
+    assert!(torn.contains("no derivative by `w`") && torn.contains("joint `hinge`"), "{torn}");
+    let text = text.replace("sensitivity: [L, w]", "sensitivity: [L]");
+    assert!(set(&text, &[("w", 0.2), ("v", 0.2)]).is_ok());
+    let refused = set(&text, &[("v", 0.2)]).expect_err("the points do not meet");
     assert!(refused.contains("joint `hinge` share"), "{refused}");
+    // Three points in line make a hinge; where the third leaves the line of both bodies, they make another joint.
+    let text = tree(SHARED).replace("points: [left, right]", "points: [left, right, post]");
+    let text = text
+        .replace("post: [0, 3*w, L]", "post: [v - 0.1, 3*w, L]")
+        .replace("post: [0, 3*w, 0]", "post: [v - 0.1, 3*w, 0]");
+    assert!(set(&text, &[]).is_ok());
+    let refused = set(&text, &[("v", 0.2)]).expect_err("no hinge");
+    assert!(refused.contains("joint `hinge` share"), "{refused}");
+    // The third point on the line of the others makes no frame.
+    let text = tree(SHARED)
+        .replace("S: [w, 0, 0]", "S: [v - 0.1 + w, 0, L]")
+        .replace("R: [0, L, 0]", "R: [0, 0, L]");
+    assert!(set(&text, &[]).is_ok());
+    let refused =
+        set(&text.replace("sensitivity: [L, w]", "sensitivity: [L]"), &[("v", 0.0)]).expect_err("a line");
+    assert!(refused.contains("the bodies of joint `weld` share are all parallel"), "{refused}");
 }
