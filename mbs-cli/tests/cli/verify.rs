@@ -316,7 +316,7 @@ fn coordinates_of_joints_and_of_bodies_agree() {
     // Straight on, the roll rate is the square of rounding.
     let (buggy, by) = (shipped("buggy"), "k_f,c_r,z_c");
     let case = ["--case", "step_descent", "--end", "0.02", "--sensitivity", by];
-    passes(&[&[&buggy], &case[..], &["--against", "absolute"]].concat());
+    passes(&[&[buggy.as_str()], &case[..], &["--against", "absolute"]].concat());
     let same = ["names the coordinates that the model has"];
     fails(2, &same, &["verify", &shipped("five_bar"), "--against", "joint"]);
 }
