@@ -165,8 +165,8 @@ fn second_derivatives_of_projections() {
     for j in 0..3 {
         for k in 0..3 {
             let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|part| slope(j, k, part));
-            for i in 0..4 {
-                let expected = (a[i] - 8.0 * b[i] + 8.0 * c[i] - d[i]) / (12.0 * by);
+            let expected = [0, 1, 2, 3].map(|i| (a[i] - 8.0 * b[i] + 8.0 * c[i] - d[i]) / (12.0 * by));
+            for (i, expected) in expected.into_iter().enumerate() {
                 let found = found.products[(i * 3 + j) * 3 + k];
                 let error = (found - expected).abs();
                 assert!(error < 1e-7 * (1.0 + expected.abs()), "{i} {j} {k}: {found} is not {expected}");
@@ -298,8 +298,15 @@ fn projections_past_events() {
             let report = verify::report(&program(&model), &model.simulation, false, |_| {}).expect("a run");
             assert!(report.passed(), "{integrator:?} {projection:?}\n{}", told(&report));
             assert!(!report.found.events.is_empty(), "{integrator:?} {projection:?}: nothing bounces");
+            let motion = report.runs.iter().filter(|check| check.what.starts_with("psi"));
+            let motion = motion.map(|check| check.error).fold(0.0, f64::max);
+            // What the projections leave is divided by h² in κ, but not in the motion.
+            assert!(motion < 1e-11, "{integrator:?} {projection:?}: {motion:.1e}");
             let worst = report.runs.iter().map(|check| check.error).fold(0.0, f64::max);
-            println!("{integrator:?} {projection:?}: {} events, {worst:.1e}", report.found.events.len());
+            println!(
+                "{integrator:?} {projection:?}: {} events, {motion:.1e}, {worst:.1e}",
+                report.found.events.len()
+            );
         }
     }
 }
@@ -329,5 +336,42 @@ fn number_and_weight_of_projections_change_nothing() {
                 assert!((a - b).abs() <= 1e-11 * (1.0 + b.abs()), "{other:?}: {a} is not {b}");
             }
         }
+    }
+}
+
+/// Where there are no projections such objectives are refused by name: as the file's own method, and in a run by another.
+#[test]
+fn runs_without_projections_are_refused() {
+    let (own, text) = ("integrator: trapezoidal, formulation: ali3p", circle(0.1, 1e-2));
+    for (method, name) in [
+        ("integrator: rk4, formulation: index1", "rk4"),
+        ("integrator: sdirk4, formulation: index1", "sdirk4"),
+        ("integrator: trapezoidal, formulation: index1", "index1"),
+        ("integrator: trapezoidal, formulation: penalty", "penalty"),
+        ("integrator: trapezoidal, formulation: matrix_r", "matrix_r"),
+        ("integrator: generalized_alpha, formulation: ali3p, projection: none", "projection: none"),
+    ] {
+        let text = text.replace(own, method);
+        let Err(problems) = mbs_codegen::read("model.yaml", &text) else { panic!("{method}") };
+        let said = problems.render("model.yaml", &text);
+        let wanted = format!(
+            "objective `sigma` names `projection_impulse(…)`, but there are no projections under `{name}`"
+        );
+        assert!(said.contains(&wanted) && said.contains("take `formulation: ali3p`"), "{said}");
+    }
+    let model = read(&text);
+    let interpreted = Interpreted::new(program(&model));
+    let simulation = Simulation {
+        integrator: Integrator::Rk4,
+        formulation: Formulation::Index1,
+        ..model.simulation.clone()
+    };
+    let start = gradient::start(&interpreted, &simulation).expect("a start");
+    let method = start.method(&interpreted, &simulation);
+    let go_on = |_: gradient::Moment<'_>| ControlFlow::Continue(());
+    let direct = gradient::run(&interpreted, &method, &simulation, start.clone(), go_on).map(|_| ());
+    let back = adjoint::run(&interpreted, &method, &simulation, start, MEMORY, |_| ControlFlow::Continue(()));
+    for found in [direct, back.map(|_| ())] {
+        assert!(matches!(found, Err(StepError::Unsupported { .. })), "{found:?}");
     }
 }
