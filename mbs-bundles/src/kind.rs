@@ -224,6 +224,18 @@ impl BundleKind {
         self.entry().name
     }
 
+    /// Whether it is objectives, or their derivatives, at an instant whose multipliers are given: where they name those of projections, too.
+    pub const fn reads_objectives(self) -> bool {
+        matches!(
+            self,
+            BundleKind::Objectives
+                | BundleKind::IntegrandDerivatives
+                | BundleKind::TerminalDerivatives
+                | BundleKind::JointIntegrandDerivatives
+                | BundleKind::JointTerminalDerivatives
+        )
+    }
+
     /// The bundle with this name.
     pub fn from_name(name: &str) -> Option<BundleKind> {
         BundleKind::ALL.into_iter().find(|kind| kind.name() == name)

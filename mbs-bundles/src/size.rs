@@ -7,7 +7,7 @@ macro_rules! for_each_size {
         $callback! {
             dims [
                 nq nv nu np n_markers n_outputs n_joints n_bodies n_objectives n_holonomic n_normalisation n_nonholonomic
-                n_matrix n_factors n_carried
+                n_matrix n_factors n_carried n_projected
             ]
             sensitivity [
                 parameters start newton projections integrands terminals joint joint_factors joint_integrands joint_terminals

@@ -12,7 +12,7 @@ use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{ExprId, Graph, Interpreter};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::{Case, Model};
+use crate::model::{Case, Model, Multiplier, PROJECTED};
 use crate::symbols::Group;
 use crate::topology::{RowSource, Tree};
 use std::collections::HashSet;
@@ -29,6 +29,7 @@ const STATES: usize = 4;
 pub fn equations(analysed: &Analysed, diagnostics: &mut Diagnostics) {
     let Analysed { model, tree, rows } = analysed;
     multipliers_mean_something(model, rows, diagnostics);
+    projections_exist(analysed, diagnostics);
     parameters_keep_conditions(model, tree, rows, diagnostics);
     if analysed.is_constrained() {
         constraints_determine(model, tree, rows, diagnostics);
@@ -42,14 +43,35 @@ fn multipliers_mean_something(model: &Model, rows: &Rows, diagnostics: &mut Diag
     let dropped: HashSet<&str> = rows.dropped.iter().map(String::as_str).collect();
     for objective in &model.objectives {
         let mut told = HashSet::new();
-        for row in objective.multipliers() {
+        for (which, row) in objective.multipliers() {
             let name = model.row_name(row);
-            if dropped.contains(name.as_str()) && told.insert(row) {
+            if dropped.contains(name.as_str()) && told.insert((which, row)) {
+                let what = match which {
+                    Multiplier::Force => "multiplier",
+                    Multiplier::ProjectionImpulse => "projection impulse",
+                    Multiplier::ProjectionForce => "projection force",
+                };
                 let message =
-                    format!("objective `{}` names the multiplier of `{name}`, which is zero", objective.name);
+                    format!("objective `{}` names the {what} of `{name}`, which is zero", objective.name);
                 diagnostics
                     .warning(objective.span, message)
                     .help("the equation holds in every position and needs no force: leave it out");
+            }
+        }
+    }
+}
+
+/// Refuses multipliers of projections where the file's own runs have no projections.
+fn projections_exist(analysed: &Analysed, diagnostics: &mut Diagnostics) {
+    let (model, constrained) = (&analysed.model, analysed.is_constrained());
+    let named = model.objectives.iter().filter(|objective| objective.projection_multiplier().is_some());
+    for objective in named {
+        let runs = std::iter::once((None, &model.simulation));
+        let cases = model.cases.iter().map(|case| (Some(&case.name), &case.simulation));
+        for (case, simulation) in runs.chain(cases) {
+            if let Some(refusal) = objective.refuses(simulation, constrained) {
+                let of_case = case.map_or(String::new(), |name| format!(" (case `{name}`)"));
+                diagnostics.error(objective.span, format!("{refusal}{of_case}")).help(PROJECTED);
             }
         }
     }

@@ -10,7 +10,7 @@
 
 use crate::gradient::{self, parameter_sizes};
 use crate::simulation::{
-    self, Analysis, Follower, Overrides, RunFailure, SettingError, Settings, interpret, refuse_held_signals,
+    self, Analysis, Follower, Overrides, RunFailure, SettingError, Settings, interpret, refuse_unfit,
 };
 use crate::{Engine, Fusing, Interpreted, verify};
 use mbs_codegen::analysis::Analysed;
@@ -373,7 +373,7 @@ fn ended(
 ) -> Result<Ended, String> {
     let settings = settings(ready, way, plan).map_err(|error| error.to_string())?;
     debug_assert_eq!(settings.analysis, Analysis::Dynamics);
-    refuse_held_signals(ready.side.model, ready.side.case, &settings).map_err(|error| error.to_string())?;
+    refuse_unfit(ready.side.model, ready.side.case, &settings).map_err(|error| error.to_string())?;
     let mut settings = settings;
     settings.judges_forces =
         ready.side.model.objectives.iter().any(mbs_codegen::model::Objective::depends_on_multipliers);

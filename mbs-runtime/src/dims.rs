@@ -37,6 +37,8 @@ pub struct Dims {
     pub n_carried: usize,
     /// Objectives.
     pub n_objectives: usize,
+    /// Rows of which objectives read the multipliers of the projections: all, or none.
+    pub n_projected: usize,
     /// Event functions.
     pub n_events: usize,
     /// Numbers of a choice of independent coordinates, which is a part of the state; none in most dynamics.
@@ -68,6 +70,7 @@ impl Dims {
         n_factors: 0,
         n_carried: 0,
         n_objectives: 0,
+        n_projected: 0,
         n_events: 0,
         n_choice: 0,
         n_excess: 0,
@@ -93,6 +96,12 @@ impl Dims {
         self.n_holonomic + self.n_normalisation + self.n_nonholonomic
     }
 
+    /// Multipliers that objectives read, in coordinate form: λ, and where they name them σ and κ of the projections.
+    #[inline(always)]
+    pub const fn judged_rows(&self) -> usize {
+        self.rows() + 2 * self.n_projected
+    }
+
     /// Numbers of a tangent that steps carry: age and step size, the sizes of the rows, its factors; and zdd and λ at the start of the last step.
     #[inline(always)]
     pub const fn tangent_len(&self) -> usize {
@@ -103,6 +112,21 @@ impl Dims {
     #[inline(always)]
     pub const fn joint_rows(&self) -> usize {
         self.n_holonomic + self.n_nonholonomic
+    }
+
+    /// Multipliers in joint form, from those in coordinate form: without those of the normalisation rows, which lie between holonomic and
+    /// nonholonomic ones. Of λ, and of σ and κ if they follow.
+    pub fn in_joint_form<S: Copy>(&self, multipliers: &[S]) -> impl Iterator<Item = S> {
+        let (rows, first) = (self.rows().max(1), self.n_holonomic);
+        let normalisation = first..first + self.n_normalisation;
+        let kept = move |(place, _): &(usize, &S)| !normalisation.contains(&(place % rows));
+        multipliers.iter().enumerate().filter(kept).map(|(_, &multiplier)| multiplier)
+    }
+
+    /// Multipliers that objectives read, in joint form: λ, and where they name them σ and κ of the projections.
+    #[inline(always)]
+    pub const fn joint_judged_rows(&self) -> usize {
+        self.joint_rows() * if self.n_projected > 0 { 3 } else { 1 }
     }
 }
 

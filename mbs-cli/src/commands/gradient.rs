@@ -21,8 +21,7 @@ use mbs_engine::Interpreted;
 use mbs_engine::gradient::adjoint::Choice;
 use mbs_engine::gradient::{self, Effort, InputHistory, Ran};
 use mbs_engine::simulation::{
-    Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
-    warning_of_projections,
+    Column, InstanceError, RunFailure, Settings, interpret, refuse_unfit, simulation, warning_of_projections,
 };
 use mbs_runtime::{AdjointStatistics, Schedule, StepError};
 use serde_json::{Map, Value, json};
@@ -52,7 +51,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     }
     let asked = asked(arguments, settings.simulation.gradient)?;
     settings.simulation.gradient = asked;
-    refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
+    refuse_unfit(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
     let mut bundles = gradient::bundles(&settings.simulation, constrained);
     bundles.extend(settings.recursive.then_some(BundleKind::ForwardDynamicsRecursive));
     let mut interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;

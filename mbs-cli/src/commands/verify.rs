@@ -11,7 +11,7 @@ use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model as session};
 use mbs_engine::Interpreted;
 use mbs_engine::gradient;
-use mbs_engine::simulation::{InstanceError, Settings, interpret, simulation};
+use mbs_engine::simulation::{InstanceError, Settings, interpret, refuse_unfit, simulation};
 use mbs_engine::verify::{self, AdjointCheck, Check, Compared, Oracle, Report, RunCheck};
 use mbs_runtime::StepError;
 use serde_json::{Value, json};
@@ -36,6 +36,7 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
         Settings::of_dynamics(simulation(&model, case), constrained, &overrides)
     };
     let settings = settings.map_err(|error| settings::refuse(&error))?;
+    refuse_unfit(&model, case, &settings).map_err(|error| session::explain(&model, &error))?;
     let bundles = verify::bundles(&settings.simulation, constrained);
     let interpreted = session::write_equations(&model, || interpret(&model, case, &common.set, bundles))?;
     if interpreted.program().coordinates.is_empty() {
@@ -86,6 +87,7 @@ fn compare_coordinates(arguments: &Verify, other: CoordinatesName) -> Result<(),
         let overrides = overrides(common, None, Some(method));
         let settings = Settings::of_dynamics(simulation(&model, case), constrained, &overrides);
         let settings = settings.map_err(|error| settings::refuse(&error))?;
+        refuse_unfit(&model, case, &settings).map_err(|error| session::explain(&model, &error))?;
         let bundles = gradient::bundles(&settings.simulation, constrained);
         let written = session::write_equations(&model, || interpret(&model, case, &common.set, bundles));
         let mut interpreted = written?;

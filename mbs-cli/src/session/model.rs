@@ -61,6 +61,7 @@ pub(crate) fn explain(model: &Model, error: &InstanceError) -> Failure {
         InstanceError::HeldSignal { input, message } => Failure::usage(format!(
             "{message}; take a fixed step, for example by `--integrator rk4`, or write `hold: signal` for `{input}` in the model"
         )),
+        InstanceError::NoProjections { .. } => Failure::usage(error.to_string()),
         InstanceError::Parameter { error: ParameterError::Unknown { nearest: None, .. }, .. } => {
             let names: Vec<&str> = independent(model).collect();
             let there = match names.is_empty() {

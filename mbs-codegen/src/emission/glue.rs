@@ -15,7 +15,9 @@ pub(super) fn dims(program: &Program) -> TokenStream {
             let (name, value) = (ident(size.name()), count(program.size(size)));
             quote!(#name: #value)
         };
-        sizes.iter().map(field).collect::<Vec<_>>()
+        // Few models have any.
+        let rare = |size: &&Size| **size != Size::n_projected || program.size(**size) > 0;
+        sizes.iter().filter(rare).map(field).collect::<Vec<_>>()
     };
     let (dims, sensitivity) = (fields(Size::DIMS), fields(Size::SENSITIVITY));
     quote! {

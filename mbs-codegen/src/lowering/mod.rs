@@ -15,8 +15,8 @@ pub use parameters::{ParameterExpr, Parameters};
 use crate::graph::BinaryOp as Operation;
 use crate::graph::{ArrayId, Comparison as Compare, ExprId, Graph, UnaryOp, Vec3, gradient};
 use crate::model::{
-    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, InputId, JointId, MarkerRef, RowRef,
-    Scalar, Vector, VelocityRef,
+    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, InputId, JointId, MarkerRef, Multiplier,
+    RowRef, Scalar, Vector, VelocityRef,
 };
 use crate::symbols::Group;
 
@@ -45,8 +45,8 @@ pub trait Environment {
     fn velocity(&mut self, g: &mut Graph, velocity: VelocityRef) -> ExprId {
         g.zero()
     }
-    /// λ of an equation.
-    fn multiplier(&mut self, g: &mut Graph, row: RowRef) -> ExprId {
+    /// λ, σ or κ of an equation.
+    fn multiplier(&mut self, g: &mut Graph, which: Multiplier, row: RowRef) -> ExprId {
         g.zero()
     }
     /// Force and torque that the parent of a joint puts on its child, at the child's joint point, world.
@@ -143,7 +143,7 @@ impl<'a, E: Environment> Lowering<'a, E> {
             }
             Scalar::Acceleration(c) => self.environment.acceleration(self.graph, *c),
             Scalar::Velocity(v) => self.environment.velocity(self.graph, *v),
-            Scalar::Multiplier(row) => self.environment.multiplier(self.graph, *row),
+            Scalar::Multiplier(which, row) => self.environment.multiplier(self.graph, *which, *row),
             Scalar::Length => self.environment.length(self.graph),
             Scalar::LengthRate => self.environment.length_rate(self.graph),
             Scalar::Negate(a) => {

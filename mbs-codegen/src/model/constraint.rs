@@ -1,9 +1,10 @@
 //! What binds coordinates together, what they are asked to minimise, and coordinates that belong to no joint.
 
-use super::expression::{Scalar, Vector};
+use super::expression::{Multiplier, Scalar, Vector};
 use super::ids::RowRef;
 use super::mode::Activity;
 use super::walk::Part;
+use super::{Formulation, Simulation};
 use crate::diagnostics::Span;
 
 /// A constraint of the model file: rows that must vanish.
@@ -78,6 +79,10 @@ impl VariableStart {
     }
 }
 
+/// What an objective that names multipliers of projections needs.
+pub const PROJECTED: &str =
+    "take `formulation: ali3p` with an implicit integrator and `projection: mass` or `tangent`";
+
 /// ψ = w(t_F) + ∫ g dt + Σ a(t_e)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
@@ -134,15 +139,34 @@ impl Objective {
         self.terminal.for_each_part(f);
     }
 
-    /// The equations whose multipliers it names, as often as it names them.
-    pub fn multipliers(&self) -> Vec<RowRef> {
+    /// The multipliers that it names, and of which equations, as often as it names them.
+    pub fn multipliers(&self) -> Vec<(Multiplier, RowRef)> {
         let mut rows = Vec::new();
         self.for_each_part(&mut |part| {
-            if let Part::Scalar(Scalar::Multiplier(row)) = part {
-                rows.push(*row);
+            if let Part::Scalar(Scalar::Multiplier(which, row)) = part {
+                rows.push((*which, *row));
             }
         });
         rows
+    }
+
+    /// A multiplier of a projection that it names, if there is one.
+    pub fn projection_multiplier(&self) -> Option<(Multiplier, RowRef)> {
+        self.multipliers().into_iter().find(|(which, _)| which.is_of_projection())
+    }
+
+    /// What is wrong, if it names a multiplier of a projection and a run under these settings has no projections.
+    pub fn refuses(&self, simulation: &Simulation, constrained: bool) -> Option<String> {
+        let (which, _) = self.projection_multiplier().filter(|_| !simulation.projects(constrained))?;
+        let run = match (simulation.is_in_joint_form(constrained), simulation.formulation) {
+            (true, Formulation::Ali3p | Formulation::Penalty | Formulation::Index1) => {
+                simulation.integrator.keyword()
+            }
+            (_, Formulation::Ali3p) => "projection: none",
+            (_, formulation) => formulation.keyword(),
+        };
+        let (name, function) = (&self.name, which.function());
+        Some(format!("objective `{name}` names `{function}(…)`, but there are no projections under `{run}`"))
     }
 
     /// Whether it names what a joint transmits.

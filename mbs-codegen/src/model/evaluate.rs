@@ -130,7 +130,7 @@ impl Values {
             | Scalar::Derivative(_)
             | Scalar::Acceleration(_)
             | Scalar::Velocity(_)
-            | Scalar::Multiplier(_)
+            | Scalar::Multiplier(..)
             | Scalar::Length
             | Scalar::LengthRate => return Err(EvaluateError::NotConstant),
             Scalar::Negate(a) => -self.scalar(a)?,

@@ -5,6 +5,33 @@
 
 use super::ids::{BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, RowRef, VelocityRef};
 
+/// Which multiplier of an equation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Multiplier {
+    /// λ, of the equations of motion.
+    Force,
+    /// σ, of the projection of velocities that ends a step (objectives only).
+    ProjectionImpulse,
+    /// κ, of the projection of accelerations (objectives only).
+    ProjectionForce,
+}
+
+impl Multiplier {
+    /// The function of the model language that it is.
+    pub fn function(self) -> &'static str {
+        match self {
+            Multiplier::Force => "multiplier",
+            Multiplier::ProjectionImpulse => "projection_impulse",
+            Multiplier::ProjectionForce => "projection_force",
+        }
+    }
+
+    /// Whether it is one of a projection.
+    pub fn is_of_projection(self) -> bool {
+        self != Multiplier::Force
+    }
+}
+
 /// A scalar expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
@@ -29,8 +56,8 @@ pub enum Scalar {
     Acceleration(CoordinateRef),
     /// A joint velocity v (angular velocity component of a spherical or floating joint, for example).
     Velocity(VelocityRef),
-    /// Lagrange multiplier of an equation (objectives only); zero if the equation says nothing.
-    Multiplier(RowRef),
+    /// A multiplier of an equation (objectives and events only); zero if the equation says nothing.
+    Multiplier(Multiplier, RowRef),
     /// Length or angle of the spring whose law this is.
     Length,
     /// Its rate.

@@ -27,10 +27,11 @@ pub mod switches;
 pub mod walk;
 
 pub use constraint::{
-    Constraint, ConstraintKind, ConstraintRow, EventTerm, Objective, Variable, VariableStart, Which,
+    Constraint, ConstraintKind, ConstraintRow, EventTerm, Objective, PROJECTED, Variable, VariableStart,
+    Which,
 };
 pub use event::{Direction, Event, EventCondition, ImpactLaw};
-pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Outside, Scalar, Vector};
+pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Multiplier, Outside, Scalar, Vector};
 pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,
@@ -500,6 +501,12 @@ impl Simulation {
     /// Whether accelerations are integrated in joint form: by Runge–Kutta methods, and in independent coordinates by all.
     pub fn is_in_joint_form(&self, constrained: bool) -> bool {
         self.integrator.is_runge_kutta() || constrained && self.formulation == Formulation::MatrixR
+    }
+
+    /// Whether its steps end with projections of velocities and accelerations.
+    pub fn projects(&self, constrained: bool) -> bool {
+        let ali3p = self.formulation == Formulation::Ali3p && !self.integrator.is_runge_kutta();
+        constrained && ali3p && self.projection != Projection::None
     }
 
     /// Whether its steps have implicit stages in joint form, which are solved with derivatives of accelerations.

@@ -31,7 +31,7 @@ macro_rules! scalar_operands {
             | Scalar::Rate(_)
             | Scalar::Acceleration(_)
             | Scalar::Velocity(_)
-            | Scalar::Multiplier(_)
+            | Scalar::Multiplier(..)
             | Scalar::Length
             | Scalar::LengthRate => {}
             Scalar::Element(_, a) | Scalar::Negate(a) | Scalar::Derivative(a) => $f($part::Scalar(a)),

@@ -72,11 +72,13 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         let forces = forces(g, mechanism);
         let loads = loads(g, mechanism, &forces.iter().collect::<Vec<_>>());
         let inertias = body_inertias(g, mechanism);
+        let mut objectives = mechanism.model.objectives.iter();
+        let judges_projections = objectives.any(|objective| objective.projection_multiplier().is_some());
         Equations {
             g,
             mechanism,
             rows,
-            structure: Structure::default(),
+            structure: Structure { judges_projections, ..Structure::default() },
             forces,
             loads,
             inertias,
@@ -180,7 +182,14 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         Ok(Specification {
             name: entry.name,
             doc: entry.doc,
-            arguments: entry.reads.iter().map(|&g| (g, self.length(entry.family.form(), g) as u32)).collect(),
+            arguments: {
+                let form = entry.family.form();
+                let length = |&group: &Group| match group {
+                    Group::Lambda if kind.reads_objectives() => self.judged_rows(form),
+                    _ => self.length(form, group),
+                };
+                entry.reads.iter().map(|group| (*group, length(group) as u32)).collect()
+            },
             results: names.into_iter().zip(results).map(wanted).collect(),
             rolled: std::mem::take(&mut self.rolled),
         })
@@ -194,6 +203,11 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         } else {
             Err(ProgramError::invalid(kind.name(), "the table has other sections"))
         }
+    }
+
+    /// Multipliers that objectives read: λ, and where they name them σ and κ of the projections.
+    pub(super) fn judged_rows(&self, form: Form) -> usize {
+        self.length(form, Group::Lambda) * if self.structure.judges_projections { 3 } else { 1 }
     }
 
     /// How many scalars an argument has.

@@ -496,6 +496,8 @@ impl Equations<'_, '_, '_> {
         let (parameters, objectives) = (self.seeds.len(), self.mechanism.model.objectives.len());
         // In runs past events the size of a step has derivatives, too: they are made of lists.
         let usual = parameters > 0 && self.mechanism.model.events.is_empty();
+        // Nor do they know what objectives may read of the projections.
+        let usual = usual && !self.structure.judges_projections;
         let form = match &self.coordinate_form {
             Some(form) if self.fuses && usual => form.clone(),
             _ => return Ok(Vec::new()),
@@ -533,7 +535,8 @@ impl Equations<'_, '_, '_> {
         let (parameters, objectives) = (self.seeds.len(), self.mechanism.model.objectives.len());
         let rows = self.rows.kept.len();
         // Pivots of a tree's mass matrix are judged by their sign, where forward dynamics leaves them.
-        if !self.fuses || parameters == 0 || rows == 0 {
+        let judged = self.structure.judges_projections;
+        if !self.fuses || parameters == 0 || rows == 0 || judged {
             return Ok(Vec::new());
         }
         let JointDerivatives { values, places, factors, .. } = derivatives;

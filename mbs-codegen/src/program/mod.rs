@@ -235,6 +235,8 @@ pub struct Structure {
     pub regressor: Vec<(u32, u32)>,
     /// Whether the rate of an event's function is known, for each.
     pub event_rates: Vec<bool>,
+    /// Whether objectives read multipliers of the projections.
+    pub judges_projections: bool,
 }
 
 /// Places of derivatives that bundles write one after the other, (row, column); empty without those bundles.
@@ -620,6 +622,8 @@ impl Program {
                 2 + self.size(Size::rows) + self.size(Size::n_factors) + changing
             }
             Size::n_carried => 0,
+            Size::n_projected if self.structure.judges_projections => self.size(Size::rows),
+            Size::n_projected => 0,
             Size::parameters => self.sensitivity.len(),
             Size::product_columns => self.structure.derivatives.product_columns,
             Size::tangent_product if self.kinds.contains(&BundleKind::TangentProduct) => {

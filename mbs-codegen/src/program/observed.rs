@@ -1,14 +1,16 @@
 //! The mechanism as objectives and events see it: multipliers of equations and what joints transmit, beside its motion.
 //!
 //! Multipliers are symbols λ in the numbering of the joint form, kept rows only; those of rows that vanish identically are
-//! zero. Reactions are the expressions of [`reactions`], over z, v, vd, u and λ, written only if an objective or an event names them.
+//! zero. Where objectives name multipliers of the projections, all σ and then all κ follow the λ. Reactions are the expressions of [`reactions`], over z, v, vd, u and λ, written only if an objective or an event names them.
 
 use crate::constrained::{Rows, reactions};
 use crate::dynamics::Symmetric;
 use crate::elements::{Element, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::lowering::Environment;
-use crate::model::{BodyId, CoordinateRef, Event, JointId, MarkerRef, Objective, RowRef, VelocityRef};
+use crate::model::{
+    BodyId, CoordinateRef, Event, JointId, MarkerRef, Multiplier, Objective, RowRef, VelocityRef,
+};
 use crate::symbols::Group;
 use hashbrown::HashMap;
 
@@ -43,9 +45,10 @@ impl<'m, 'a> Observed<'m, 'a> {
 }
 
 impl Environment for Observed<'_, '_> {
-    fn multiplier(&mut self, g: &mut Graph, row: RowRef) -> ExprId {
+    fn multiplier(&mut self, g: &mut Graph, which: Multiplier, row: RowRef) -> ExprId {
+        let rows = self.places.len() as u32;
         match self.places.get(self.mechanism.model.row_name(row).as_str()) {
-            Some(&place) => g.symbol(Group::Lambda, place),
+            Some(&place) => g.symbol(Group::Lambda, which as u32 * rows + place),
             None => g.zero(),
         }
     }

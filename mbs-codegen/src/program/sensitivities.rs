@@ -12,6 +12,7 @@ use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::euler_parameter_rates;
 use crate::symbols::Group;
 use crate::topology::Tree;
+use mbs_bundles::Form;
 
 impl Equations<'_, '_, '_> {
     /// Signals of inputs that depend on what the model is differentiated by: (input, parameter).
@@ -79,9 +80,14 @@ impl Equations<'_, '_, '_> {
         let mut replacements = joint_to_coordinate_form(self.g, self.mechanism.tree);
         for k in 0..self.rows.kept.len() {
             let place = self.rows.place(k) as u32;
-            replacements.insert(self.g.symbol(Group::Lambda, k as u32), self.g.symbol(Group::Lambda, place));
+            // λ, σ, κ
+            for which in 0..3 {
+                let (joint, rows) = (self.rows.kept.len() as u32, self.rows.in_coordinate_form() as u32);
+                let from = self.g.symbol(Group::Lambda, which * joint + k as u32);
+                replacements.insert(from, self.g.symbol(Group::Lambda, which * rows + place));
+            }
         }
-        let (nq, rows) = (self.mechanism.tree.nq, self.rows.in_coordinate_form());
+        let (nq, rows) = (self.mechanism.tree.nq, self.judged_rows(Form::Coordinate));
         let sections = [(Group::Z, nq), (Group::Zd, nq), (Group::Zdd, nq), (Group::Lambda, rows)];
         let unknowns = symbols(self.g, &sections, self.seeds);
         let expressions = self.objective_expressions();
@@ -131,7 +137,7 @@ impl Equations<'_, '_, '_> {
         };
         let expressions = self.objective_expressions();
         let mut objectives = Vec::new();
-        let (nq, nv, rows) = (self.mechanism.tree.nq, self.mechanism.tree.nv, self.rows.kept.len());
+        let (nq, nv, rows) = (self.mechanism.tree.nq, self.mechanism.tree.nv, self.judged_rows(Form::Joint));
         let sections = [(Group::Z, nq), (Group::V, nv), (Group::Vd, nv), (Group::Lambda, rows)];
         let unknowns = symbols(self.g, &sections, self.seeds);
         for values in expressions {

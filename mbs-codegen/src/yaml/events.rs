@@ -39,7 +39,7 @@ impl<'t> Reader<'t> {
         let mut event = Event {
             name,
             description: fields.value("description").and_then(|n| self.string(n)).unwrap_or_default(),
-            when: self.scalar(&when.value, scope, Context::Objective)?,
+            when: self.scalar(&when.value, scope, Context::When)?,
             direction: Direction::Both,
             activity: Activity::default(),
             armed: fields.value("armed").and_then(|n| self.scalar(n, scope, Context::Force)),

@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: [(&str, Function); 19] = [
 ];
 
 /// The other functions, each with arguments of its own kind.
-pub(super) const SPECIAL_FUNCTIONS: [&str; 20] = [
+pub(super) const SPECIAL_FUNCTIONS: [&str; 22] = [
     "if",
     "table",
     "spline",
@@ -50,6 +50,8 @@ pub(super) const SPECIAL_FUNCTIONS: [&str; 20] = [
     "norm",
     "unit",
     "multiplier",
+    "projection_impulse",
+    "projection_force",
     "reaction_force",
     "reaction_torque",
 ];

@@ -143,6 +143,8 @@ pub(super) struct Uses {
     pub(super) accelerations: bool,
     /// Multipliers or reactions.
     pub(super) reactions: bool,
+    /// Multipliers of projections.
+    pub(super) projections: bool,
     /// It bends where it changes: a table.
     pub(super) bends: bool,
     /// It jumps where it changes: an element of an array by a changing index.
@@ -160,6 +162,7 @@ impl Uses {
             velocities: self.velocities || other.velocities,
             accelerations: self.accelerations || other.accelerations,
             reactions: self.reactions || other.reactions,
+            projections: self.projections || other.projections,
             bends: self.bends || other.bends,
             jumps: self.jumps || other.jumps,
         }

@@ -79,6 +79,10 @@ pub fn run(
         let what = "the continuous adjoint does not go through events: choose `adjoint`";
         return Err(StepError::NotDifferentiable { what });
     }
+    if model.dims().n_projected > 0 {
+        let what = "the continuous equations have no multipliers of projections, which objectives name: choose `adjoint`";
+        return Err(StepError::NotDifferentiable { what });
+    }
     let method = match *method {
         Method::Ali3p(method) => method,
         Method::Trapezoidal(damping)

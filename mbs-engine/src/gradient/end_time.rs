@@ -31,6 +31,10 @@ pub fn by_end_time(
     if !model.event_table().inputs.is_empty() {
         return Err(StepError::Unsupported { what });
     }
+    if model.dims().n_projected > 0 {
+        let what = "there is no derivative by the end time of objectives that name multipliers of projections: these belong to steps, not to times";
+        return Err(StepError::NotDifferentiable { what });
+    }
     let complex = Interpreted::<Complex64>::new(model.program_as_set());
     let t = Complex64::new(simulation.end, STEP);
     let mut u = vec![Complex64::new(0.0, 0.0); model.dims().nu];

@@ -53,8 +53,8 @@ pub(super) fn run(
             short = Some(StepError::Length { what: "derivatives of the state", expected, found });
             return ControlFlow::Break(());
         };
-        let known =
-            Known::All(Node { motion: node.motion, lambda: node.lambda, z, zd, zdd, lambda_derivatives });
+        let lambda = node.lambda.get(..dims.rows()).unwrap_or_default();
+        let known = Known::All(Node { motion: node.motion, lambda, z, zd, zdd, lambda_derivatives });
         observe(Moment { t: node.motion.t, known })
     };
     let (inputs, changes, gradients) = (&mut model.input_signals(), &mut derivatives, &mut gradient);

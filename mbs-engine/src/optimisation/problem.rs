@@ -6,7 +6,7 @@ use super::scaling;
 use crate::failures::describe;
 use crate::gradient;
 use crate::simulation::{
-    self, Analysis, Instance, InstanceError, Overrides, Settings, interpret, refuse_held_signals, simulation,
+    self, Analysis, Instance, InstanceError, Overrides, Settings, interpret, refuse_unfit, simulation,
 };
 use crate::sweep::sampling;
 use crate::{Engine, Fusing, Interpreted};
@@ -446,7 +446,7 @@ fn run(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Run, 
     let mut settings = settle(model, case, setup)?;
     settings.judges_forces =
         model.objectives.iter().any(mbs_codegen::model::Objective::depends_on_multipliers);
-    refuse_held_signals(model, case, &settings)?;
+    refuse_unfit(model, case, &settings)?;
     let mut bundles = match settings.analysis {
         Analysis::Dynamics => gradient::bundles(&settings.simulation, constrained),
         Analysis::Kinematics => gradient::kinematics::bundles(),

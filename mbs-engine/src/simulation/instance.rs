@@ -3,10 +3,10 @@
 //! Input: a model, the name of a parameter and a number for each that is set, [`Settings`]. Output: an [`Instance`], or an
 //! [`InstanceError`] that names what is wrong.
 
-use super::settings::{Overrides, SettingError, Settings};
+use super::settings::{Analysis, Overrides, SettingError, Settings};
 use crate::{Engine, Fusing, Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::{Case, Model, Objective, Parameter, ParameterValue, Simulation};
+use mbs_codegen::model::{Case, Model, Objective, PROJECTED, Parameter, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
 use mbs_runtime::formulation::StartStatistics;
 use std::fmt;
@@ -30,6 +30,13 @@ pub enum InstanceError {
     HeldSignal {
         /// The input.
         input: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An objective names multipliers of projections, and there are none.
+    NoProjections {
+        /// The objective.
+        objective: String,
         /// What is wrong with it.
         message: String,
     },
@@ -63,6 +70,7 @@ impl fmt::Display for InstanceError {
         match self {
             InstanceError::Setting(error) => error.fmt(f),
             InstanceError::HeldSignal { message, .. } => f.write_str(message),
+            InstanceError::NoProjections { message, .. } => write!(f, "{message}: {PROJECTED}"),
             InstanceError::Program(error) => error.fmt(f),
             InstanceError::Parameter { name, error } => write!(f, "cannot set `{name}`: {error}"),
             InstanceError::Dependent { name } => write!(
@@ -111,7 +119,7 @@ impl Instance {
         mut settings: Settings,
         further: &[BundleKind],
     ) -> Result<Instance, InstanceError> {
-        refuse_held_signals(model, case, &settings)?;
+        refuse_unfit(model, case, &settings)?;
         settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
         let mut bundles = settings.bundles();
         bundles.extend(further);
@@ -130,12 +138,22 @@ pub fn simulation<'m>(model: &'m Model, case: Option<&'m Case>) -> &'m Simulatio
     case.map_or(&model.simulation, |case| &case.simulation)
 }
 
-/// Step control sees nothing of a signal that is held over its steps, however long they are.
-pub fn refuse_held_signals(
-    model: &Model,
-    case: Option<&Case>,
-    settings: &Settings,
-) -> Result<(), InstanceError> {
+/// Refuses what the settings cannot do with the model: step control sees nothing of a signal that is held over its steps, however long they
+/// are, and objectives may name multipliers of projections, which only steps of ALI3-P have.
+pub fn refuse_unfit(model: &Model, case: Option<&Case>, settings: &Settings) -> Result<(), InstanceError> {
+    let projected = settings.analysis == Analysis::Dynamics;
+    for objective in &model.objectives {
+        let refusal = match projected {
+            true => objective.refuses(&settings.simulation, settings.constrained),
+            false => objective.projection_multiplier().map(|(which, _)| {
+                let (name, function) = (&objective.name, which.function());
+                format!("objective `{name}` names `{function}(…)`, but a motion that drives prescribe has no projections")
+            }),
+        };
+        if let Some(message) = refusal {
+            return Err(InstanceError::NoProjections { objective: objective.name.clone(), message });
+        }
+    }
     let held = case.and_then(|case| case.held_signals(&model.inputs).next());
     match held.filter(|_| settings.is_adaptive()) {
         Some(input) => Err(InstanceError::HeldSignal {

@@ -51,7 +51,7 @@ pub use energy_balance::EnergyBalance;
 pub use failure::RunFailure;
 pub use follower::{Follower, Silent};
 pub use instance::{
-    Instance, InstanceError, independent, interpret, open_objectives, refuse_held_signals, simulation,
+    Instance, InstanceError, independent, interpret, open_objectives, refuse_unfit, simulation,
 };
 pub use observer::{EventSeen, Norms, Now, Seen, history_columns, warning_of_projections};
 pub use run::{Effort, Record, run, stride, undefined, undefined_along};

@@ -40,6 +40,8 @@ pub struct Now {
     pub zdd: Vec<f64>,
     /// Multipliers of the holonomic and the nonholonomic rows.
     pub lambda: Vec<f64>,
+    /// Those that objectives read, in runs that know them all: λ, and where objectives name them σ and κ of the projections.
+    judged: Vec<f64>,
     /// Integrals of the objectives up to here, where the integrator knows them.
     pub integrals: Vec<f64>,
 }
@@ -56,6 +58,7 @@ impl Now {
             vd: vec![0.0; dims.nv],
             zdd: vec![0.0; dims.nq],
             lambda: vec![0.0; dims.joint_rows()],
+            judged: Vec::new(),
             integrals: Vec::new(),
         }
     }
@@ -79,12 +82,11 @@ impl Now {
         }
         euler_parameters::velocities(model, z, zd, &mut self.v)?;
         euler_parameters::accelerations(model, z, zd, zdd, &mut self.vd)?;
-        // Normalisation rows lie between holonomic and nonholonomic ones.
         let dims = model.dims();
-        let (holonomic, rest) = node.lambda.split_at(dims.n_holonomic);
+        self.judged.clear();
+        self.judged.extend(dims.in_joint_form(node.lambda));
         self.lambda.clear();
-        self.lambda.extend_from_slice(holonomic);
-        self.lambda.extend_from_slice(&rest[dims.n_normalisation..]);
+        self.lambda.extend(self.judged.iter().take(dims.joint_rows()));
         Ok(())
     }
 
@@ -422,7 +424,9 @@ impl<'a> Observer<'a> {
     fn add_objectives(&mut self) -> Result<(), EvalError> {
         let Seen { now, integrals, terminals, ranges, .. } = &mut self.seen;
         let g = &mut self.integrands;
-        self.model.objectives(now.at(), &now.vd, &now.lambda, &mut self.w, g, terminals)?;
+        let projected = self.model.dims().n_projected > 0;
+        let lambda = if projected { &now.judged } else { &now.lambda };
+        self.model.objectives(now.at(), &now.vd, lambda, &mut self.w, g, terminals)?;
         refuse_undefined(g)?;
         for (range, &g) in ranges.iter_mut().zip(&*g) {
             *range = (range.0.min(g), range.1.max(g));

@@ -81,7 +81,7 @@ fn impulse(
 fn objectives(model: &Interpreted<Complex64>, at: &Point<Complex64>, terminal: bool) -> Numbers<Complex64> {
     let dims = model.dims();
     let (v, vd) = at.in_joint_form(model).ok()?;
-    let lambda = [at.lambda.get(..dims.n_holonomic)?, at.lambda.get(holonomic_rows(&dims)..)?].concat();
+    let lambda: Vec<_> = dims.in_joint_form(&at.lambda).chain(dims.in_joint_form(&at.projections)).collect();
     let mut w = vec![Complex64::ZERO; dims.workspace];
     let mut values = [vec![Complex64::ZERO; dims.n_objectives], vec![Complex64::ZERO; dims.n_objectives]];
     let [integrands, terminals] = &mut values;
@@ -407,18 +407,19 @@ fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
     let dims = checks.model.dims();
     let (n, nq, p) = (dims.n_objectives, dims.nq, dims.sensitivity.parameters);
     let mut w = vec![0.0; dims.workspace];
+    let lambda = [&point.lambda[..], &point.projections].concat();
     for (terminal, len) in [(false, dims.sensitivity.integrands), (true, dims.sensitivity.terminals)] {
         let model = &checks.model;
         let mut values = vec![0.0; len];
         let written = if terminal {
-            model.terminal_derivatives(point.motion(), &point.lambda, &mut w, &mut values)
+            model.terminal_derivatives(point.motion(), &lambda, &mut w, &mut values)
         } else {
-            model.integrand_derivatives(point.motion(), &point.lambda, &mut w, &mut values)
+            model.integrand_derivatives(point.motion(), &lambda, &mut w, &mut values)
         };
         if len == 0 || written.is_err() {
             continue;
         }
-        let columns = 3 * nq + dims.rows() + p;
+        let columns = 3 * nq + dims.judged_rows() + p;
         let places = model.objective_places()[usize::from(terminal)];
         let name = if terminal { "terminal_derivatives" } else { "integrand_derivatives" };
         let list = ObjectiveValues::of(&dims, places, &values);
@@ -431,10 +432,14 @@ fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
             ("by zd", BY_ZD, nq),
             ("by zdd", BY_ZDD, nq),
             ("by λ", By::Multipliers, dims.rows()),
+            ("by σ, κ", By::Projections, 2 * dims.n_projected),
             ("by ρ", By::Parameters, p),
         ] {
             let later = rest.split_off(count);
-            checks.compare((name, what), (Of::Objectives, by), point, &rest, &value);
+            // Few models read any.
+            if by != By::Projections || count > 0 {
+                checks.compare((name, what), (Of::Objectives, by), point, &rest, &value);
+            }
             rest = later;
         }
     }

@@ -61,8 +61,8 @@ fn objectives(model: &Interpreted<Complex64>, at: &Point<Complex64>, terminal: b
     let dims = model.dims();
     let mut w = zeros(dims.workspace);
     let (mut integrands, mut terminals) = (zeros(dims.n_objectives), zeros(dims.n_objectives));
-    let vd = &at.vd;
-    model.objectives(at.at(), vd, &at.joint_lambda, &mut w, &mut integrands, &mut terminals).ok()?;
+    let lambda = [&at.joint_lambda[..], &at.joint_projections].concat();
+    model.objectives(at.at(), &at.vd, &lambda, &mut w, &mut integrands, &mut terminals).ok()?;
     Some(if terminal { terminals } else { integrands })
 }
 
@@ -94,6 +94,8 @@ pub(super) fn start(checks: &mut Checks) {
         u: vec![0.0; dims.nu],
         lambda: vec![0.0; dims.rows()],
         joint_lambda: vec![0.0; dims.joint_rows()],
+        projections: Vec::new(),
+        joint_projections: Vec::new(),
     };
     let positions = |model: &_, _: &_| begin(model).map(|[z, _]| z);
     let velocities = |model: &_, _: &_| begin(model).map(|[_, v]| v);
@@ -233,7 +235,8 @@ fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
     let lens = [dims.sensitivity.joint_integrands, dims.sensitivity.joint_terminals];
     for (terminal, len) in [false, true].into_iter().zip(lens) {
         let model = &checks.model;
-        let (mut values, lambda) = (vec![0.0; len], &point.joint_lambda);
+        let mut values = vec![0.0; len];
+        let lambda = &[&point.joint_lambda[..], &point.joint_projections].concat();
         let written = if terminal {
             model.joint_terminal_derivatives(point.at(), &point.vd, lambda, &mut w, &mut values)
         } else {
@@ -246,7 +249,7 @@ fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
         let name = if terminal { "joint_terminal_derivatives" } else { "joint_integrand_derivatives" };
         let list = ObjectiveValues::of(&dims, places, &values);
         let Ok(list) = list else { return checks.unreadable(name) };
-        let mut rest = matrix(list.derivatives, places, n, 3 * nv + dims.joint_rows() + p);
+        let mut rest = matrix(list.derivatives, places, n, 3 * nv + dims.joint_judged_rows() + p);
         let value = |model: &_, at: &_| objectives(model, at, terminal);
         checks.compare_values(name, Of::Objectives, point, list.values, &value);
         for (what, by, count) in [
@@ -254,10 +257,14 @@ fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
             ("by v", BY_VELOCITY, nv),
             ("by vd", BY_ACCELERATION, nv),
             ("by λ", By::JointMultipliers, dims.joint_rows()),
+            ("by σ, κ", By::JointProjections, point.joint_projections.len()),
             ("by ρ", By::Parameters, p),
         ] {
             let later = rest.split_off(count);
-            checks.compare((name, what), (Of::Objectives, by), point, &rest, &value);
+            // Few models read any.
+            if by != By::JointProjections || count > 0 {
+                checks.compare((name, what), (Of::Objectives, by), point, &rest, &value);
+            }
             rest = later;
         }
     }

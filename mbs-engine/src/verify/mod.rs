@@ -162,10 +162,14 @@ enum By {
     Motion([f64; 3]),
     /// Multipliers, of all rows.
     Multipliers,
+    /// Multipliers of the projections, of all rows: σ, then κ.
+    Projections,
     /// Positions along the tangent, velocities, accelerations, with these weights.
     Joints([f64; 3]),
     /// Multipliers, in joint form.
     JointMultipliers,
+    /// Multipliers of the projections, in joint form: σ, then κ.
+    JointProjections,
     /// What the model is differentiated by.
     Parameters,
     /// Time.
@@ -239,8 +243,10 @@ impl Checks {
         let count = match by {
             By::Motion(_) => dims.nq,
             By::Multipliers => dims.rows(),
+            By::Projections => 2 * dims.n_projected,
             By::Joints(_) => dims.nv,
             By::JointMultipliers => dims.joint_rows(),
+            By::JointProjections => point.joint_projections.len(),
             By::Parameters => dims.sensitivity.parameters,
             By::Time => 1,
             By::Along(along) => self.directions[along as usize].len(),
@@ -253,8 +259,10 @@ impl Checks {
             match by {
                 By::Motion(weights) => moved.move_coordinate(k, weights, step),
                 By::Multipliers => moved.lambda[k] += step,
+                By::Projections => moved.projections[k] += step,
                 By::Joints(weights) => moved.move_joint(&self.complex, k, weights, step)?,
                 By::JointMultipliers => moved.joint_lambda[k] += step,
+                By::JointProjections => moved.joint_projections[k] += step,
                 By::Parameters => self.move_seed(k, &mut moved, step),
                 By::Time => moved.t += step,
                 By::Along(along) => {
@@ -470,8 +478,10 @@ impl Checks {
         match by {
             By::Motion(_) => self.name(Quantity::Coordinate, index),
             By::Multipliers => self.row_name(Of::Rows, index),
+            By::Projections => self.row_name(Of::Rows, index % self.model.dims().rows().max(1)),
             By::Joints(_) => self.name(Quantity::Velocity, index),
             By::JointMultipliers => self.joint_row_name(index),
+            By::JointProjections => self.joint_row_name(index % self.model.dims().joint_rows().max(1)),
             By::Along(Along::Positions | Along::Velocities) => self.name(Quantity::Velocity, index),
             By::Parameters | By::Along(Along::Parameters) => self.name(Quantity::Sensitivity, index),
             By::Time => "t".into(),

@@ -215,7 +215,7 @@ impl<S: Scalar> Model<S> {
         Ok(Outcome {
             objectives: totals.map(|(&integral, &terminal)| integral + terminal).collect(),
             motion: [view.z.to_vec(), view.zd.to_vec(), view.zdd.to_vec()],
-            lambda: view.lambda.to_vec(),
+            lambda: view.lambda.iter().take(dims.rows()).copied().collect(),
         })
     }
 }
@@ -239,7 +239,7 @@ impl<'a, S: Scalar> Ledger<'a, S> {
             model,
             v: zeros(dims.nv),
             vd: zeros(dims.nv),
-            lambda: Vec::with_capacity(dims.joint_rows()),
+            lambda: Vec::with_capacity(dims.joint_judged_rows()),
             w: zeros(dims.workspace),
             integrands: zeros(dims.n_objectives),
             terminals: zeros(dims.n_objectives),
@@ -253,10 +253,8 @@ impl<'a, S: Scalar> Ledger<'a, S> {
         }
         euler_parameters::velocities(self.model, at.z, at.zd, &mut self.v)?;
         euler_parameters::accelerations(self.model, at.z, at.zd, at.zdd, &mut self.vd)?;
-        // Normalisation rows lie between holonomic and nonholonomic ones.
         self.lambda.clear();
-        self.lambda.extend(lambda.iter().take(dims.n_holonomic));
-        self.lambda.extend(lambda.iter().skip(dims.n_holonomic + dims.n_normalisation));
+        self.lambda.extend(dims.in_joint_form(lambda));
         let instant = At { t: at.t, z: at.z, v: &self.v, x: &[], u: at.u };
         let Self { model, vd, lambda, w, integrands, terminals, .. } = self;
         model.objectives(instant, vd, lambda, w, integrands, terminals)

@@ -34,6 +34,10 @@ pub(super) struct Point<S> {
     pub lambda: Vec<S>,
     /// Of the holonomic and the nonholonomic rows.
     pub joint_lambda: Vec<S>,
+    /// Those of the projections, σ and κ of all rows, where objectives read them.
+    pub projections: Vec<S>,
+    /// The same of the holonomic and the nonholonomic rows.
+    pub joint_projections: Vec<S>,
 }
 
 impl Point<f64> {
@@ -47,14 +51,31 @@ impl Point<f64> {
         let joint_lambda = [phi.get(..dims.n_holonomic)?, psi].concat();
         let right = at.u.len() == dims.nu && joint_lambda.len() == dims.joint_rows();
         let Instant { t, z, zd, zdd, u, lambda } = at.clone();
-        right.then_some(Point { t, z, zd, zdd, v, vd, u, lambda, joint_lambda })
+        // Any will do.
+        let projections: Vec<_> =
+            lambda.iter().rev().chain(&lambda).take(2 * dims.n_projected).copied().collect();
+        let joint_projections = dims.in_joint_form(&projections).collect();
+        right.then_some(Point {
+            t,
+            z,
+            zd,
+            zdd,
+            v,
+            vd,
+            u,
+            lambda,
+            joint_lambda,
+            projections,
+            joint_projections,
+        })
     }
 
     /// Everything moved by this part of one, or of the largest of its kind.
     pub(super) fn moved(&self, part: f64) -> Self {
         let mut moved = self.clone();
-        let Point { z, zd, zdd, v, vd, u, lambda, joint_lambda, .. } = &mut moved;
-        for values in [z, zd, zdd, v, vd, u, lambda, joint_lambda] {
+        let Point { z, zd, zdd, v, vd, u, lambda, joint_lambda, projections, joint_projections, .. } =
+            &mut moved;
+        for values in [z, zd, zdd, v, vd, u, lambda, joint_lambda, projections, joint_projections] {
             let size = values.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
             for (x, sign) in values.iter_mut().zip([1.0, -1.0].into_iter().cycle()) {
                 *x += sign * part * size;
@@ -75,6 +96,8 @@ impl Point<f64> {
             u: lift(&self.u),
             lambda: lift(&self.lambda),
             joint_lambda: lift(&self.joint_lambda),
+            projections: lift(&self.projections),
+            joint_projections: lift(&self.joint_projections),
         }
     }
 }
@@ -82,7 +105,8 @@ impl Point<f64> {
 impl Point<Complex64> {
     /// Without accelerations and multipliers.
     pub(super) fn without_forces(mut self) -> Self {
-        for part in [&mut self.zdd, &mut self.vd, &mut self.lambda, &mut self.joint_lambda] {
+        let Self { zdd, vd, lambda, joint_lambda, projections, joint_projections, .. } = &mut self;
+        for part in [zdd, vd, lambda, joint_lambda, projections, joint_projections] {
             part.fill(Complex64::ZERO);
         }
         self

@@ -519,8 +519,10 @@ where
         )? {
             self.stepped.fill(M::S::ZERO);
             // The next step does not read λ, so it has weights from objectives and the end of the run alone.
-            let lambda = StateDerivatives::with_columns(&dims, self.columns, self.bar)?.lambda;
-            let (columns, weighs) = (self.columns, lambda.iter().any(|&weight| weight != M::S::ZERO));
+            let StateDerivatives { lambda, sigma, kappa, .. } =
+                StateDerivatives::with_columns(&dims, self.columns, self.bar)?;
+            let mut weights = lambda.iter().chain(&*sigma).chain(&*kappa);
+            let (columns, weighs) = (self.columns, weights.any(|&weight| weight != M::S::ZERO));
             let mut linearised =
                 self.method.linearise_transposed(columns, weighs, self.system, record, self.scratch)?;
             let weights = ParameterWeights { rho: self.stepped, table: self.table };
@@ -697,15 +699,21 @@ where
         linearised.add_transposed(columns, self.bar, self.next, self.stepped)?;
         let Some(aside) = &mut self.aside else { return Ok(()) };
         let formulas = linearised.formulas;
+        let size = &mut *aside.around.size;
+        size.fill(M::S::ZERO);
+        if sized {
+            linearised.add_size_weights(size);
+        }
         if located {
             let Around { bar, rho, one, .. } = &mut aside.around;
             linearised.add_transposed(1, bar, aside.next, rho)?;
+            one.fill(M::S::ZERO);
+            linearised.add_size_weights(one);
             size_transposed(&dims, &formulas, 1, kept, record, aside.next, one)?;
             let moved = aside.around.clock(aside.around.rho, 1).first().copied().unwrap_or(M::S::ZERO);
             aside.around.one.iter_mut().for_each(|one| *one += moved);
         }
         let size = &mut *aside.around.size;
-        size.fill(M::S::ZERO);
         if sized {
             size_transposed(&dims, &formulas, columns, kept, record, self.next, size)?;
             // ψ_h = (g_n + g_n+1)/2

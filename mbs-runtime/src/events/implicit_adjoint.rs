@@ -88,7 +88,6 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
     {
         refuse(system)?;
         let Fixed { method, h } = &self.0;
-        method.check_size_derivative()?;
         let (dims, table, eyes) = (system.dims(), system.event_table(), RefCell::new(observe));
         check_run(&dims, state, span.start, &product)?;
         let columns = product.columns;

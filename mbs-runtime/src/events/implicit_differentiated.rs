@@ -290,7 +290,6 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     {
         refuse(system)?;
         let Fixed { method, h } = &self.0;
-        method.check_size_derivative()?;
         let mut nodes = Nodes::new(span, *h)?;
         let dims = system.dims();
         check_start(&dims, state, span)?;

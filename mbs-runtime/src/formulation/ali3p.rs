@@ -114,6 +114,9 @@ impl Ali3p {
         self.check()?;
         let dims = system.dims();
         refuse_first_order_states(&dims)?;
+        if self.max_projections == 0 {
+            refuse_projection_multipliers(&dims)?;
+        }
         let formulas = self.integrator.formulas(h)?;
         let (mut moving, rows) = State::of(&dims, state)?.split();
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
@@ -206,5 +209,17 @@ pub(crate) fn refuse_first_order_states(dims: &Dims) -> Result<(), StepError> {
     } else {
         let what = "implicit steps do not know first-order states yet: their number must be 0";
         Err(StepError::Setting { what, value: dims.nx as f64 })
+    }
+}
+
+/// Objectives may read the multipliers of projections only where there are projections.
+#[inline(always)]
+pub(crate) fn refuse_projection_multipliers(dims: &Dims) -> Result<(), StepError> {
+    if dims.n_projected == 0 {
+        Ok(())
+    } else {
+        let what = "objectives name multipliers of projections (`projection_impulse`, `projection_force`), which only steps of `ali3p` with \
+                    projections have: take `formulation: ali3p` with an implicit integrator and `projection: mass` or `tangent`";
+        Err(StepError::Unsupported { what })
     }
 }

@@ -18,7 +18,7 @@
 //! Newton's matrix has Φ_z s in the place of the row's exact derivative, which is Φ_z s + γh (2 Φd_z) + βh² (Φdd_z + a Φd_z): what is
 //! neglected is of order h, and so is the contraction of the iteration. The rows themselves are exact, hence its limit.
 
-use super::ali3p::refuse_first_order_states;
+use super::ali3p::{refuse_first_order_states, refuse_projection_multipliers};
 use super::compliance::{least_part, write_least};
 use super::newton::{self, Border, Iteration, Step, Tangent};
 use super::projection::ProjectionMatrix;
@@ -107,6 +107,7 @@ impl ImplicitIndex1 {
         self.check()?;
         let dims = system.dims();
         refuse_first_order_states(&dims)?;
+        refuse_projection_multipliers(&dims)?;
         let formulas = self.integrator.formulas(h)?;
         let (mut moving, rows) = State::of(&dims, state)?.split();
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));

@@ -40,8 +40,8 @@ pub(crate) mod start;
 mod start_dynamics;
 mod state;
 
-pub(crate) use ali3p::refuse_first_order_states;
 pub use ali3p::{Ali3p, ProjectionMatrix};
+pub(crate) use ali3p::{refuse_first_order_states, refuse_projection_multipliers};
 pub use compliance::Penalty;
 pub use implicit_index1::ImplicitIndex1;
 pub use index1::{Index1, OnConstraints};

@@ -134,6 +134,8 @@ pub(crate) struct Step<'a, M: Constrained> {
     pub(crate) u: &'a [M::S],
     pub(crate) next: Kinematics<'a, M::S>,
     pub(crate) lambda: &'a mut [M::S],
+    /// σ and κ, where objectives read them.
+    pub(crate) projections: &'a mut [M::S],
     pub(crate) leading: Leading<'a, M>,
     /// Unknowns.
     pub(crate) x: &'a mut [M::S],
@@ -157,7 +159,8 @@ pub(crate) struct Step<'a, M: Constrained> {
 
 /// Length of the scratch of a step, with its inputs.
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
-    3 * dims.nu + 6 * dims.nq + 4 * dims.rows() + leading::scratch_len(dims) + dims.n_carried + dims.workspace
+    let own = 6 * dims.nq + 4 * dims.rows() + 2 * dims.n_projected;
+    3 * dims.nu + own + leading::scratch_len(dims) + dims.n_carried + dims.workspace
 }
 
 /// The instant of a step's end; a macro, since it borrows some fields only.
@@ -197,6 +200,7 @@ impl<'a, M: Constrained> Step<'a, M> {
                 a: pieces.next(nq)?,
             },
             lambda: pieces.next(rows)?,
+            projections: pieces.next(2 * dims.n_projected)?,
             leading,
             x: pieces.next(nq + rows)?,
             r: pieces.next(nq)?,
@@ -261,7 +265,8 @@ impl<'a, M: Constrained> Step<'a, M> {
         copy(moving.now.zd, zd);
         copy(moving.now.zdd, zdd);
         copy(moving.now.a, a);
-        copy(moving.lambda, self.lambda);
+        let multipliers = self.lambda.iter().chain(&*self.projections);
+        moving.lambda.iter_mut().zip(multipliers).for_each(|(to, from)| *to = *from);
         *moving.t = self.t_next;
         self.statistics.fallbacks = self.leading.fallbacks;
         Ok(self.statistics)

@@ -63,7 +63,8 @@ pub(crate) struct Projection {
 }
 
 impl<M: Constrained> Step<'_, M> {
-    /// Projects zd and zdd, and completes the multipliers. Writes λ* and σ to the record, if there is one.
+    /// Projects zd and zdd, and completes the multipliers. Writes λ* and σ to the record, if there is one, and keeps σ and κ where objectives
+    /// read them.
     #[inline(always)]
     pub(crate) fn project(
         &mut self,
@@ -105,13 +106,31 @@ impl<M: Constrained> Step<'_, M> {
         if let Some(record) = &mut record {
             copy(record.lambda_star, self.lambda);
         }
-        let mut sigma = record.map(|record| &mut *record.sigma);
-        for level in [Level::Velocity, Level::Acceleration] {
-            self.project_level(settings, level, scale, redundant, sigma.take())?;
+        let projected = self.system.dims().n_projected;
+        if projected == 0 {
+            let sigma = record.map(|record| &mut *record.sigma);
+            self.project_level(settings, Level::Velocity, scale, redundant, sigma)?;
+            self.project_level(settings, Level::Acceleration, scale, redundant, None)?;
+            return match redundant {
+                true => self.least_multipliers().map_err(|error| failure.of(error)),
+                false => Ok(()),
+            };
         }
+        // Memory of their own while the step goes on.
+        let projections = core::mem::take(&mut self.projections);
+        keep_projections(projected, projections, &[], self.lambda).map_err(|error| failure.of(error))?;
+        let (sigma, _) = cut_mut("projections", projections, projected).map_err(|error| failure.of(error))?;
+        self.project_level(settings, Level::Velocity, scale, redundant, Some(&mut *sigma))?;
+        self.project_level(settings, Level::Acceleration, scale, redundant, None)?;
         if redundant {
             self.least_multipliers().map_err(|error| failure.of(error))?;
+            self.least_norm_of(sigma).map_err(|error| failure.of(error))?;
         }
+        if let Some(record) = record {
+            copy(record.sigma, sigma);
+        }
+        find_kappa(projected, projections, self.lambda).map_err(|error| failure.of(error))?;
+        self.projections = projections;
         Ok(())
     }
 
@@ -156,7 +175,9 @@ impl<M: Constrained> Step<'_, M> {
         }
         add_scaled(self.next.zd, M::S::ONE, d);
         add_scaled(self.next.zdd, M::S::ONE, e);
+        keep_projections(dims.n_projected, self.projections, sigma, self.lambda)?;
         add_scaled(self.lambda, M::S::ONE, kappa);
+        find_kappa(dims.n_projected, self.projections, self.lambda)?;
         let statistics = &mut self.statistics;
         (statistics.velocity_projections, statistics.phid) = (2, largest(self.phi));
         (statistics.acceleration_projections, statistics.phidd) = (2, largest(phidd));
@@ -302,16 +323,43 @@ impl<M: Constrained> Step<'_, M> {
     /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
     #[inline(always)]
     fn least_multipliers(&mut self) -> Result<(), EvalError> {
-        least_multipliers(
-            self.system,
-            self.leading.reborrow(),
-            self.lambda,
-            self.phi,
-            self.sizes,
-            self.x,
-            self.w,
-        )
+        let lambda = core::mem::take(&mut self.lambda);
+        let found = self.least_norm_of(lambda);
+        self.lambda = lambda;
+        found
     }
+
+    /// The same for any multipliers.
+    #[inline(always)]
+    fn least_norm_of(&mut self, lambda: &mut [M::S]) -> Result<(), EvalError> {
+        let leading = self.leading.reborrow();
+        least_multipliers(self.system, leading, lambda, self.phi, self.sizes, self.x, self.w)
+    }
+}
+
+/// Keeps σ, and λ* in the place of κ until λ is known, where objectives read them.
+#[inline(always)]
+fn keep_projections<S: Scalar>(
+    projected: usize,
+    projections: &mut [S],
+    sigma: &[S],
+    star: &[S],
+) -> Result<(), EvalError> {
+    let (to, kappa) = cut_mut("projections", projections, projected)?;
+    to.fill(S::ZERO);
+    copy(to, sigma);
+    copy(kappa, star);
+    Ok(())
+}
+
+/// κ = λ − λ*
+#[inline(always)]
+fn find_kappa<S: Scalar>(projected: usize, projections: &mut [S], lambda: &[S]) -> Result<(), EvalError> {
+    let (_, kappa) = cut_mut("projections", projections, projected)?;
+    for (kappa, &lambda) in kappa.iter_mut().zip(lambda) {
+        *kappa = lambda - *kappa;
+    }
+    Ok(())
 }
 
 #[cold]

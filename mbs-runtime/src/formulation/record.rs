@@ -7,7 +7,7 @@
 //! | u | inputs at the end | nu |
 //! | z, zd*, zdd*, a | coordinates and their rates before the projections | nq each |
 //! | λ* | multipliers before the projections, of least norm if rows depend on each other | rows |
-//! | zd, zdd, λ | rates and multipliers after them | nq each, rows |
+//! | zd, zdd, λ | rates and multipliers after them; after λ, where objectives read them, σ and κ | nq each, rows |
 //! | σ | multipliers of the projection of velocities, M (zd − zd*) + (Φ_zᵀ, Aᵀ) σ = 0 | rows |
 //! | active, S | activity and scale of the rows | rows each |
 //! | redundant | one if rows depend on each other, otherwise zero | 1 |
@@ -44,7 +44,7 @@ pub struct Record<'a, S> {
     pub zd: &'a mut [S],
     /// Accelerations.
     pub zdd: &'a mut [S],
-    /// Multipliers.
+    /// Multipliers λ; where objectives read them σ and κ, too.
     pub lambda: &'a mut [S],
     /// Multipliers of the projection of velocities.
     pub sigma: &'a mut [S],
@@ -59,7 +59,7 @@ pub struct Record<'a, S> {
 impl<'a, S: Scalar> Record<'a, S> {
     /// Length of the slice; a constant for generated models.
     pub const fn len(dims: &Dims) -> usize {
-        3 + dims.nu + 6 * dims.nq + 5 * dims.rows()
+        3 + dims.nu + 6 * dims.nq + 4 * dims.rows() + dims.judged_rows()
     }
 
     /// The parts of `record`.
@@ -79,7 +79,7 @@ impl<'a, S: Scalar> Record<'a, S> {
             lambda_star: pieces.next(rows)?,
             zd: pieces.next(nq)?,
             zdd: pieces.next(nq)?,
-            lambda: pieces.next(rows)?,
+            lambda: pieces.next(dims.judged_rows())?,
             sigma: pieces.next(rows)?,
             active: pieces.next(rows)?,
             scale: pieces.next(rows)?,
@@ -144,6 +144,7 @@ impl<'a, S: Scalar> Record<'a, S> {
     pub(crate) fn end<M: Constrained<S = S>>(&mut self, step: &Step<'_, M>) {
         copy(self.zd, step.next.zd);
         copy(self.zdd, step.next.zdd);
-        copy(self.lambda, step.lambda);
+        let multipliers = step.lambda.iter().chain(&*step.projections);
+        self.lambda.iter_mut().zip(multipliers).for_each(|(to, from)| *to = *from);
     }
 }

@@ -110,6 +110,8 @@ impl Assembly {
         copy(zd, work.zd);
         copy(zdd, work.zdd);
         copy(a, work.zdd);
+        // Nothing has been projected.
+        lambda.fill(M::S::ZERO);
         copy(lambda, work.lambda);
         copy(scale, work.scale);
         let redundant = work.statistics.rank < work.statistics.rows;

@@ -7,6 +7,7 @@
 //! | z, zd, zdd | coordinates, rates, accelerations | nq each |
 //! | a | algorithmic acceleration of the generalized-alpha method | nq |
 //! | λ | multipliers: holonomic, normalisation, nonholonomic rows | rows |
+//! | σ, κ | multipliers of the projections that ended the step, zero after a start; only where objectives read them | rows each |
 //! | active | row activity: one, or zero for a row that is switched off | rows |
 //! | S | row scale: Σ_j Φ_kj²/M_jj at the start | rows |
 //! | α | penalty of each row, for [`Penalty::Rows`](super::Penalty::Rows) | rows |
@@ -33,7 +34,7 @@ pub struct State<'a, S> {
     pub zdd: &'a mut [S],
     /// Algorithmic acceleration; equal to `zdd` unless the integrator is generalized-alpha.
     pub a: &'a mut [S],
-    /// Multipliers.
+    /// Multipliers λ; where objectives read them σ and κ, too.
     pub lambda: &'a mut [S],
     /// Row activity: one or zero.
     pub active: &'a mut [S],
@@ -50,7 +51,7 @@ pub struct State<'a, S> {
 impl<'a, S: Scalar> State<'a, S> {
     /// Length of the slice; a constant for generated models.
     pub const fn len(dims: &Dims) -> usize {
-        2 + 4 * dims.nq + 4 * dims.rows() + dims.n_carried
+        2 + 4 * dims.nq + dims.judged_rows() + 3 * dims.rows() + dims.n_carried
     }
 
     /// The parts of `state`.
@@ -65,7 +66,7 @@ impl<'a, S: Scalar> State<'a, S> {
             zd: pieces.next(nq)?,
             zdd: pieces.next(nq)?,
             a: pieces.next(nq)?,
-            lambda: pieces.next(rows)?,
+            lambda: pieces.next(dims.judged_rows())?,
             active: pieces.next(rows)?,
             scale: pieces.next(rows)?,
             penalty: pieces.next(rows)?,

@@ -208,9 +208,7 @@ pub(crate) fn transpose<T: DifferentiableStep, M: Sensitivities>(
     let mut start = StateDerivatives::with_columns(&dims, columns, start)?;
     copy(start.z, p);
     copy(start.zd, q);
-    for part in [&mut *start.zdd, start.a, start.lambda] {
-        part.fill(M::S::ZERO);
-    }
+    start.clear_forces();
     // The prediction does not write zdd.
     let (y, mut x): ([&[M::S]; 4], _) = ([p, q, &[], end.a], start.kinematics_mut());
     formulas.read_prediction(|row, part, factor| add_scaled(part.of_mut(&mut x), factor, row.of(y)));

@@ -21,7 +21,7 @@ use super::state::{StateDerivatives, objective_rows, rows as state_rows};
 use super::step::{self, Enforcement, LinearisedStep, Purpose};
 use crate::constrained::Stabilisation;
 use crate::error::{EvalError, Level, StepError};
-use crate::formulation::{Assembly, Record, State};
+use crate::formulation::{Assembly, Record, State, refuse_projection_multipliers};
 use crate::inputs::Inputs;
 use crate::integrator::Formulas;
 use crate::linear::{all_finite, copy};
@@ -111,6 +111,7 @@ impl Assembly {
         scratch: &mut [M::S],
     ) -> Result<(), StepError> {
         let dims = system.dims();
+        refuse_projection_multipliers(&dims)?;
         let mut pieces = Pieces::of(scratch, Self::driven_scratch_len(&dims));
         let u = pieces.next(dims.nu)?;
         let list = pieces.next(list_len(&dims, term))?;
@@ -141,6 +142,7 @@ impl Assembly {
         scratch: &mut [M::S],
     ) -> Result<(), StepError> {
         let dims = system.dims();
+        refuse_projection_multipliers(&dims)?;
         let columns = dims.n_objectives;
         let mut pieces = Pieces::of(scratch, Self::driven_scratch_len(&dims));
         let u = pieces.next(dims.nu)?;

@@ -7,7 +7,7 @@ use super::derivatives::Sensitivities;
 use super::residual::add_sizes_of;
 use super::stages::Stage;
 use super::state::{Parts, StateDerivatives};
-use super::step::{Enforcement, LinearisedStep, max_columns};
+use super::step::{Enforcement, LinearisedStep, Turned, max_columns};
 use super::values::{MotionValues, ProjectionValues};
 use crate::error::{EvalError, StepError};
 use crate::formulation::depend;
@@ -60,18 +60,25 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (x, mut y) = (start.kinematics(), end.kinematics_mut());
         self.formulas.read_prediction(|row, part, factor| add_scaled(row.of_mut(&mut y), factor, part.of(x)));
         self.stage(Stage::Newton, columns, directions, &mut end)?;
-        if self.projects_with_tangent() && self.least_norm {
-            self.exchange_turned();
-            let found = self.least_norm(columns, directions, &mut end);
-            self.exchange_turned();
-            found.map_err(fail)?;
+        if self.splits_multipliers() && self.least_norm {
+            self.least_norm(Some(Turned::LambdaStar), columns, directions, &mut end).map_err(fail)?;
         }
-        if self.projected() {
+        // λ*′, for κ′ = λ′ − λ*′
+        copy(end.kappa, end.lambda);
+        end.sigma.fill(M::S::ZERO);
+        let projected = self.projected();
+        if projected {
             self.stage(Stage::Rates, columns, directions, &mut end)?;
             self.stage(Stage::Accelerations, columns, directions, &mut end)?;
         }
         if depend(self.least_norm) {
-            self.least_norm(columns, directions, &mut end).map_err(fail)?;
+            self.least_norm(None, columns, directions, &mut end).map_err(fail)?;
+            if !end.sigma.is_empty() {
+                self.least_norm(Some(Turned::Sigma), columns, directions, &mut end).map_err(fail)?;
+            }
+        }
+        for (kappa, &lambda) in end.kappa.iter_mut().zip(&*end.lambda) {
+            *kappa = if projected { lambda - *kappa } else { M::S::ZERO };
         }
         if !self.formulas.keeps_acceleration {
             copy(end.a, end.zdd);
@@ -128,7 +135,10 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                 let mut y = end.kinematics_mut();
                 self.formulas.read_increment(|row, factor| add_scaled(row.of_mut(&mut y), factor, top));
             }
-            Stage::Rates => copy(end.zd, top),
+            Stage::Rates => {
+                copy(end.zd, top);
+                copy(end.sigma, multipliers);
+            }
             Stage::Accelerations => {
                 copy(end.zdd, top);
                 add_scaled(end.lambda, M::S::ONE, multipliers);

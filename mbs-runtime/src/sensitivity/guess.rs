@@ -27,7 +27,7 @@ impl Assembly {
         let dims = system.dims();
         let mut view = State::of(&dims, state)?;
         view.reset(t);
-        let change = StateDerivatives::of(&dims, derivatives)?;
+        let mut change = StateDerivatives::of(&dims, derivatives)?;
         let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
         let (z, v) = (pieces.next(dims.nq)?, pieces.next(dims.nv)?);
         let v_change = pieces.next(dims.nv * dims.sensitivity.parameters)?;
@@ -43,9 +43,9 @@ impl Assembly {
         let [z_places, v_places] = system.start_places();
         let start = StartValues::of(z_places, v_places, values).map_err(fail)?;
         let columns = dims.sensitivity.parameters;
-        for part in [&mut *change.z, change.zd, change.zdd, change.lambda, change.a] {
-            part.fill(M::S::ZERO);
-        }
+        change.z.fill(M::S::ZERO);
+        change.zd.fill(M::S::ZERO);
+        change.clear_forces();
         v_change.fill(M::S::ZERO);
         let parts = [(&mut *change.z, z_places, start.z), (&mut *v_change, v_places, start.v)];
         for (to, places, values) in parts {

@@ -12,7 +12,7 @@ use super::derivatives::{Impulses, Sensitivities};
 use super::forward::failed;
 use super::stages::Stage;
 use super::state::StateDerivatives;
-use super::step::LinearisedStep;
+use super::step::{LinearisedStep, Turned};
 use super::values::ProjectionValues;
 use crate::constrained::Motion;
 use crate::error::{EvalError, StepError};
@@ -89,10 +89,25 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         self.evaluate_projections(record)
     }
 
-    /// λ′ from one that gives the same (Bᵀ λ)′: with P onto the null space of Bᵀ it is (1 − P) (λ′ − B′ x) + B′ x.
+    /// λ′, or another that stands for it, from one that gives the same (Bᵀ λ)′: with P onto the null space of Bᵀ it is (1 − P) (λ′ − B′ x) + B′ x.
     #[cold]
     pub(super) fn least_norm(
         &mut self,
+        which: Option<Turned>,
+        columns: usize,
+        directions: Directions<'_, M::S>,
+        end: &mut StateDerivatives<'_, M::S>,
+    ) -> Result<(), EvalError> {
+        let Some(other) = which else { return self.least_norm_by_list(which, columns, directions, end) };
+        self.exchange_turned(other);
+        let found = self.least_norm_by_list(which, columns, directions, end);
+        self.exchange_turned(other);
+        found
+    }
+
+    fn least_norm_by_list(
+        &mut self,
+        which: Option<Turned>,
         columns: usize,
         directions: Directions<'_, M::S>,
         end: &mut StateDerivatives<'_, M::S>,
@@ -106,9 +121,10 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             zero_inactive_rows(active, columns, change);
         }
         in_units(self.system.units(), -2, columns, change);
-        add_scaled(end.lambda, -M::S::ONE, change);
-        self.subtract_null_space_part(columns, end.lambda)?;
-        add_scaled(end.lambda, M::S::ONE, self.b);
+        let lambda = of(which, end);
+        add_scaled(lambda, -M::S::ONE, change);
+        self.subtract_null_space_part(columns, lambda)?;
+        add_scaled(lambda, M::S::ONE, self.b);
         Ok(())
     }
 
@@ -150,6 +166,21 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     #[cold]
     pub(super) fn least_norm_transposed(
         &mut self,
+        which: Option<Turned>,
+        columns: usize,
+        bar: &mut StateDerivatives<'_, M::S>,
+        rho: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        let Some(other) = which else { return self.transpose_least_norm(which, columns, bar, rho) };
+        self.exchange_turned(other);
+        let found = self.transpose_least_norm(which, columns, bar, rho);
+        self.exchange_turned(other);
+        found
+    }
+
+    fn transpose_least_norm(
+        &mut self,
+        which: Option<Turned>,
         columns: usize,
         bar: &mut StateDerivatives<'_, M::S>,
         rho: &mut [M::S],
@@ -157,14 +188,15 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let rows = self.system.dims().rows() * columns;
         // The weight of B′ x is P λ̄.
         let (null, _) = cut_mut("b", self.b, rows)?;
-        copy(null, bar.lambda);
+        let lambda = of(which, bar);
+        copy(null, lambda);
         // Pᵀ = U² P U⁻²
         let units = self.system.units();
-        in_units(units, -2, columns, bar.lambda);
-        self.subtract_null_space_part(columns, bar.lambda)?;
-        in_units(units, 2, columns, bar.lambda);
+        in_units(units, -2, columns, lambda);
+        self.subtract_null_space_part(columns, lambda)?;
+        in_units(units, 2, columns, lambda);
         let (null, _) = cut_mut("b", self.b, rows)?;
-        add_scaled(null, -M::S::ONE, bar.lambda);
+        add_scaled(null, -M::S::ONE, lambda);
         if let Some(active) = self.active {
             zero_inactive_rows(active, columns, null);
         }
@@ -172,6 +204,11 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let mut product = TransposedProduct { columns, y: null, x: bar.kinematics_mut(), rho };
         self.lists.read_turned(self.system, &mut product)
     }
+}
+
+/// The multipliers that stand for λ; λ* is in its place while it is looked for.
+fn of<'x, S>(which: Option<Turned>, x: &'x mut StateDerivatives<'_, S>) -> &'x mut [S] {
+    if which == Some(Turned::Sigma) { x.sigma } else { x.lambda }
 }
 
 /// Multiplies rows of several columns by a power of their units, 2 or −2.

@@ -15,6 +15,7 @@ use super::derivatives::{Impulses, Places, Sensitivities};
 use super::stages::Stage;
 use super::state::StateDerivatives;
 use super::step::{Enforcement, LinearisedStep, write_compliance};
+use super::transposed::subtract_kappa;
 use crate::error::{EvalError, StepError};
 use crate::formulation::Record;
 use crate::linear::blocks::{Blocks, BlocksMut};
@@ -195,6 +196,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                 weights.subtract(projection, rho, [read, places], k, columns);
             }
         }
+        subtract_kappa(bar);
         self.solve_transposed(Stage::Newton, columns, bar)?;
         for k in 0..columns {
             let column = Column::of(&self.system.dims(), self.column)?;

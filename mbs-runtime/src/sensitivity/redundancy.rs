@@ -6,6 +6,7 @@ use super::joint_dynamics::JointDynamics;
 use super::joint_values::JointValues;
 use crate::constrained::Stabilisation;
 use crate::error::{EvalError, StepError};
+use crate::formulation::refuse_projection_multipliers;
 use crate::linear::rank::rank;
 use crate::pieces::cut_mut;
 use crate::scalar::{Scalar, sqrt};
@@ -13,7 +14,7 @@ use crate::system::{At, Dims, rests};
 
 /// Rows of θ, v, vd, λ: the columns of an objective's derivatives before those of ρ.
 pub(crate) const fn objective_rows(dims: &Dims) -> usize {
-    3 * dims.nv + dims.joint_rows()
+    3 * dims.nv + dims.joint_judged_rows()
 }
 
 /// Length of the memory of a check.
@@ -34,6 +35,7 @@ where
     D::Model: JointObjectiveDerivatives,
 {
     let dims = system.dims();
+    refuse_projection_multipliers(&dims)?;
     let multipliers = 3 * dims.nv..objective_rows(&dims);
     let read = |place: &(u32, u32)| multipliers.contains(&(place.1 as usize));
     let places = system.model().joint_objective_places();

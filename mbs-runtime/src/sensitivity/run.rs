@@ -13,7 +13,7 @@ use super::derivatives::{ObjectiveDerivatives, Sensitivities};
 #[allow(unused_imports, reason = "named in the documentation")]
 use super::objectives::Gradient;
 use super::objectives::Integrals;
-use super::state::StateDerivatives;
+use super::state::{StateDerivatives, objective_rows};
 use super::step::{LinearisedStep, Purpose, scratch_len};
 use crate::error::StepError;
 use crate::formulation::run::check_start;
@@ -34,9 +34,6 @@ pub struct Differentiated<T>(pub T);
 
 /// An implicit step with a derivative.
 pub trait DifferentiableStep: ImplicitStep {
-    /// An error if its derivative by its size is not known.
-    fn check_size_derivative(&self) -> Result<(), StepError>;
-
     /// [`ImplicitStep::step`] that also fills the [`Record`] of the step.
     fn step_recorded<M: Sensitivities, I: Inputs<M::S>>(
         &self,
@@ -87,11 +84,6 @@ macro_rules! differentiable_step {
     ($($formulation:ty),+) => {
         $(
             impl DifferentiableStep for $formulation {
-                #[inline(always)]
-                fn check_size_derivative(&self) -> Result<(), StepError> {
-                    self.refuse_size_derivative()
-                }
-
                 #[inline(always)]
                 fn step_recorded<M: Sensitivities, I: Inputs<M::S>>(
                     &self,
@@ -285,7 +277,7 @@ pub(crate) struct DifferentiatedRun<'a, T, M: Sensitivities, I> {
 /// Whether objectives read multipliers.
 pub(crate) fn judges_multipliers<M: ObjectiveDerivatives>(system: &M) -> bool {
     let dims = system.dims();
-    let judged = 3 * dims.nq..3 * dims.nq + dims.rows();
+    let judged = 3 * dims.nq..objective_rows(&dims);
     system.objective_places().into_iter().flatten().any(|(_, column)| judged.contains(&(*column as usize)))
 }
 
@@ -319,7 +311,7 @@ fn add_size<S: Scalar>(
     Ok(())
 }
 
-/// The transpose of [`add_size`]: what the weights of z and zd before a step make of that of its size, h̄. `before`: the state before it.
+/// The transpose of [`add_size`]: adds what the weights of z and zd before a step make of that of its size, h̄. `before`: the state before it.
 pub(crate) fn size_transposed<S: Scalar>(
     dims: &Dims,
     formulas: &Formulas<S>,
@@ -333,7 +325,6 @@ pub(crate) fn size_transposed<S: Scalar>(
     let weights = StateDerivatives::with_columns(dims, columns, weights)?;
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two) = (formulas.h, S::from_f64(2.0));
-    to.fill(S::ZERO);
     for (i, (&rate, (&a, &a_next))) in before.zd.iter().zip(a.iter().zip(record.a.iter())).enumerate() {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
         let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
@@ -385,6 +376,7 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
         if !self.h_rho.is_empty() {
             let (formulas, h_rho) = (linearised.formulas, &*self.h_rho);
             add_size(&self.dims, &formulas, h_rho, self.kept, self.record, self.derivatives)?;
+            linearised.along_size(h_rho);
         }
         if let Some(clock) = self.clock {
             write_clock(self.rho, clock, self.t_rho, M::S::ONE, self.h_rho);

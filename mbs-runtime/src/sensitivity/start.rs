@@ -97,10 +97,8 @@ impl Assembly {
         let t = *view.t;
         copy(z0, view.z);
         copy(zd0, view.zd);
-        let change = StateDerivatives::of(&dims, derivatives)?;
-        for part in [&mut *change.zdd, change.lambda, change.a] {
-            part.fill(M::S::ZERO);
-        }
+        let mut change = StateDerivatives::of(&dims, derivatives)?;
+        change.clear_forces();
         let columns = dims.sensitivity.parameters;
         normalised(system, z0, columns, change.z).map_err(|error| error.in_step(t.real(), 0.0))?;
         renormalise(system, z0);
@@ -232,7 +230,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             held,
             failure: Failure { t: state.t.real(), h: 0.0 },
             at: state.motion(u),
-            lambda: state.lambda,
+            lambda: state.lambda.get(..rows).unwrap_or_default(),
             active: state.active,
             motion: pieces.next(dims.sensitivity.newton)?,
             projections: pieces.next(dims.sensitivity.projections)?,

@@ -70,10 +70,8 @@ impl Assembly {
         let fail = |error: EvalError| error.in_step(t.real(), 0.0);
         let mut work = Work::new(system, system.held(), &view, u, scratch)?;
         work.evaluate(z0, zd0)?;
-        let change = StateDerivatives::with_columns(&dims, columns, bar)?;
-        for part in [&mut *change.zdd, change.lambda, change.a] {
-            part.fill(M::S::ZERO);
-        }
+        let mut change = StateDerivatives::with_columns(&dims, columns, bar)?;
+        change.clear_forces();
         let mut weights = [change.z, change.zd, change.zdd];
         for level in [Level::Velocity, Level::Position] {
             work.transpose(level, columns, &mut weights, rho).map_err(fail)?;

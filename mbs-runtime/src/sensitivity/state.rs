@@ -4,9 +4,10 @@
 //! |---|---|---|
 //! | z_ρ, zd_ρ, zdd_ρ | of coordinates, rates, accelerations | nq × p each |
 //! | λ_ρ | of multipliers: holonomic, normalisation, nonholonomic rows | rows × p |
+//! | σ_ρ, κ_ρ | of multipliers of the projections, where objectives read them | rows × p each |
 //! | a_ρ | of the algorithmic acceleration of the generalized-alpha method | nq × p |
 //!
-//! The derivative of entry i by parameter k is at `i * p + k`. The first four parts, one after the other, are what objectives
+//! The derivative of entry i by parameter k is at `i * p + k`. All parts but the last, one after the other, are what objectives
 //! are differentiated by.
 
 use crate::error::StepError;
@@ -25,6 +26,10 @@ pub struct StateDerivatives<'a, S> {
     pub zdd: &'a mut [S],
     /// Of multipliers.
     pub lambda: &'a mut [S],
+    /// Of multipliers of the projection of velocities.
+    pub sigma: &'a mut [S],
+    /// Of multipliers of the projection of accelerations.
+    pub kappa: &'a mut [S],
     /// Of algorithmic accelerations.
     pub a: &'a mut [S],
 }
@@ -54,10 +59,21 @@ impl<'a, S: Scalar> StateDerivatives<'a, S> {
             zd: pieces.next(dims.nq * columns)?,
             zdd: pieces.next(dims.nq * columns)?,
             lambda: pieces.next(dims.rows() * columns)?,
+            sigma: pieces.next(dims.n_projected * columns)?,
+            kappa: pieces.next(dims.n_projected * columns)?,
             a: pieces.next(dims.nq * columns)?,
         };
         pieces.end()?;
         Ok(view)
+    }
+}
+
+impl<S: Scalar> StateDerivatives<'_, S> {
+    /// All that a start finds anew is zero: of accelerations and multipliers.
+    pub(crate) fn clear_forces(&mut self) {
+        for part in [&mut *self.zdd, self.lambda, self.sigma, self.kappa, self.a] {
+            part.fill(S::ZERO);
+        }
     }
 }
 
@@ -77,12 +93,12 @@ impl<S> StateDerivatives<'_, S> {
 
 /// Rows of the matrix.
 pub(crate) const fn rows(dims: &Dims) -> usize {
-    4 * dims.nq + dims.rows()
+    4 * dims.nq + dims.judged_rows()
 }
 
-/// Rows of z_ρ, zd_ρ, zdd_ρ, λ_ρ: the columns of an objective's derivatives before those of ρ.
+/// Rows of z_ρ, zd_ρ, zdd_ρ, λ_ρ, σ_ρ, κ_ρ: the columns of an objective's derivatives before those of ρ.
 pub(crate) const fn objective_rows(dims: &Dims) -> usize {
-    3 * dims.nq + dims.rows()
+    3 * dims.nq + dims.judged_rows()
 }
 
 /// The parts of derivatives that are only read.
@@ -102,7 +118,7 @@ impl<'a, S> Parts<'a, S> {
         let (z, rest) = derivatives.split_at_checked(n).ok_or(wrong)?;
         let (zd, rest) = rest.split_at_checked(n).ok_or(wrong)?;
         let (zdd, rest) = rest.split_at_checked(n).ok_or(wrong)?;
-        let (_, a) = rest.split_at_checked(dims.rows() * columns).ok_or(wrong)?;
+        let (_, a) = rest.split_at_checked(dims.judged_rows() * columns).ok_or(wrong)?;
         if a.len() == n { Ok(Self { z, zd, zdd, a }) } else { Err(wrong) }
     }
 

@@ -103,6 +103,13 @@ impl Purpose {
     }
 }
 
+/// What B x may be besides λ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turned {
+    LambdaStar,
+    Sigma,
+}
+
 /// The derivative of a step.
 pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) system: &'a M,
@@ -129,6 +136,8 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     /// Weights of the state at the end, on their way to the start.
     pub(super) bar: &'a mut [M::S],
     pub(super) tangent: TangentImpulses<'a, M::S>,
+    /// Derivatives of B x as in [`Lists::turned`], with B x = λ* and with B x = σ.
+    other_turned: [&'a mut [M::S]; 2],
     pub(super) memory: Memory<'a, M::S>,
     /// nq, nq, rows values.
     pub(super) spare: [&'a mut [M::S]; 3],
@@ -148,11 +157,19 @@ pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     if by_lists > at_once { by_lists } else { at_once }
 }
 
+/// Lengths of the derivatives of B x with B x = λ* and with B x = σ.
+const fn other_turned_len(dims: &Dims) -> [usize; 2] {
+    let (tangent, judged) = (dims.sensitivity.tangent_product > 0, dims.n_projected > 0);
+    let len = dims.sensitivity.projections;
+    [if tangent || judged { len } else { 0 }, if judged { len } else { 0 }]
+}
+
 const fn scratch_len_by_lists(dims: &Dims) -> usize {
     let (n, columns) = (dims.nq + dims.rows(), max_columns(dims));
+    let [star, sigma] = other_turned_len(dims);
     let lists = dims.sensitivity.newton + 2 * dims.sensitivity.projections + 3 * dims.n_matrix;
     let solutions = (3 * n + rows_of_state(dims)) * columns + Memory::<f64>::len(dims, columns);
-    let solutions = solutions + products::column_len(dims) + TangentImpulses::<f64>::len(dims);
+    let solutions = solutions + products::column_len(dims) + TangentImpulses::<f64>::len(dims) + star + sigma;
     dims.rows() + lists + 2 * leading::scratch_len(dims) + solutions + dims.nq + n + dims.workspace
 }
 
@@ -178,15 +195,6 @@ impl Ali3p {
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
         self.linearise_for(Purpose::WHOLE, system, record, scratch)
-    }
-
-    /// The matrix of the tangent has weights that depend on the size of the step.
-    pub(super) fn refuse_size_derivative(&self) -> Result<(), StepError> {
-        if self.max_projections > 0 && self.projection == ProjectionMatrix::Tangent {
-            let what = "there are no gradients of runs with events whose projections have the matrix of the tangent: choose `projection: mass`";
-            return Err(StepError::NotDifferentiable { what });
-        }
-        Ok(())
     }
 
     #[cfg_attr(not(feature = "small"), inline(always))]
@@ -226,12 +234,6 @@ impl ImplicitIndex1 {
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
         self.linearise_for(Purpose::WHOLE, system, record, scratch)
-    }
-
-    /// It is known.
-    #[inline(always)]
-    pub(super) fn refuse_size_derivative(&self) -> Result<(), StepError> {
-        Ok(())
     }
 
     #[cfg_attr(not(feature = "small"), inline(always))]
@@ -328,6 +330,10 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             column: pieces.next(products::column_len(&dims))?,
             bar: pieces.next(rows_of_state(&dims) * columns)?,
             tangent: TangentImpulses::new(&dims, &mut pieces)?,
+            other_turned: [
+                pieces.next(other_turned_len(&dims)[0])?,
+                pieces.next(other_turned_len(&dims)[1])?,
+            ],
             memory: Memory::new(&dims, columns, &mut pieces)?,
             spare: [pieces.next(nq)?, pieces.next(nq)?, pieces.next(rows)?],
             w: pieces.next(dims.workspace)?,
@@ -335,9 +341,13 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let failure = step.failure;
         step.evaluate(purpose.kept, record).map_err(|error| failure.of(error))?;
         if depend(step.least_norm) {
-            if tangent {
+            if step.splits_multipliers() {
                 step.differentiate_rows(record, record.lambda_star)?;
-                step.exchange_turned();
+                step.exchange_turned(Turned::LambdaStar);
+            }
+            if dims.n_projected > 0 {
+                step.differentiate_rows(record, record.sigma)?;
+                step.exchange_turned(Turned::Sigma);
             }
             step.differentiate_rows(record, record.lambda)?;
         }
@@ -351,6 +361,31 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     #[cfg_attr(not(feature = "small"), inline(always))]
     pub(super) fn projected(&self) -> bool {
         matches!(self.enforcement, Enforcement::Positions { projection: Some(_) })
+    }
+
+    /// Whether λ*′ and κ′ are told apart: the tangent reads λ*, objectives may read κ.
+    pub(super) fn splits_multipliers(&self) -> bool {
+        self.projects_with_tangent() || self.system.dims().n_projected > 0
+    }
+
+    /// Products move along these derivatives of the size of the step, too, as far as the projections depend on it.
+    pub(crate) fn along_size(&mut self, h_rho: &'a [M::S]) {
+        self.tangent.size = h_rho;
+    }
+
+    /// Adds what the last transposed product makes of the weight of the size of the step, as far as the projections depend on it.
+    pub(crate) fn add_size_weights(&self, to: &mut [M::S]) {
+        self.tangent.add_size_weights(to);
+    }
+
+    /// Exchanges the derivatives of B x with B x = λ for others, and back.
+    pub(super) fn exchange_turned(&mut self, which: Turned) {
+        let [star, sigma] = &mut self.other_turned;
+        let other = match which {
+            Turned::LambdaStar => star,
+            Turned::Sigma => sigma,
+        };
+        core::mem::swap(&mut self.lists.turned, other);
     }
 
     /// Whether the projections have the matrix of the tangent.

@@ -10,11 +10,18 @@
 //! with d and e held. Their rows come from [`Sensitivities::tangent_product`], one call for each: third derivatives of the energy, so
 //! that a step costs 2 nq calls more. Where rows depend on each other K belongs to λ* of least norm, and λ*′ is that of the
 //! multipliers of least norm, too.
+//!
+//! In runs past events the size of the step has derivatives. γh and βh² are weights of P, so that
+//!
+//! ```text
+//! (P d)_h = (sym G) d      h G = γh C + 2 βh² K      and alike (P e)_h
+//! ```
 
 use super::columns::Directions;
 use super::derivatives::{Impulses, Sensitivities};
-use super::state::{StateDerivatives, objective_rows};
-use super::step::LinearisedStep;
+use super::state::StateDerivatives;
+use super::step::{LinearisedStep, max_columns};
+use super::values::MotionValues;
 use crate::error::{EvalError, StepError};
 use crate::formulation::Record;
 use crate::linear::add_scaled;
@@ -26,13 +33,22 @@ use crate::system::Dims;
 pub(super) struct TangentImpulses<'a, S> {
     /// Rows of P d, then of P e; columns z, zd, zdd, λ, ρ.
     values: &'a mut [S],
-    /// Derivatives of B x with B x = λ*, where those of the step have B x = λ.
-    pub(super) turned: &'a mut [S],
+    /// (P d)_h, then (P e)_h.
+    by_size: &'a mut [S],
+    /// Derivatives of the size of the step, on the way forward; none where it has none.
+    pub(super) size: &'a [S],
+    /// What the last transposed product weighs the size of the step by P.
+    size_weights: &'a mut [S],
+}
+
+/// Columns of z, zd, zdd, λ.
+const fn motion_rows(dims: &Dims) -> usize {
+    3 * dims.nq + dims.rows()
 }
 
 /// Columns of z, zd, zdd, λ, ρ.
 const fn width(dims: &Dims) -> usize {
-    objective_rows(dims) + dims.sensitivity.parameters
+    motion_rows(dims) + dims.sensitivity.parameters
 }
 
 /// Values of a matrix.
@@ -43,16 +59,27 @@ const fn matrix_len(dims: &Dims) -> usize {
 impl<'a, S: Scalar> TangentImpulses<'a, S> {
     /// Length of its memory: none for a model without the products.
     pub(super) const fn len(dims: &Dims) -> usize {
-        2 * matrix_len(dims) + Self::turned_len(dims)
-    }
-
-    const fn turned_len(dims: &Dims) -> usize {
-        if dims.sensitivity.tangent_product > 0 { dims.sensitivity.projections } else { 0 }
+        2 * matrix_len(dims) + 2 * dims.sensitivity.tangent_product + weights_len(dims)
     }
 
     pub(super) fn new(dims: &Dims, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
-        Ok(Self { values: pieces.next(2 * matrix_len(dims))?, turned: pieces.next(Self::turned_len(dims))? })
+        Ok(Self {
+            values: pieces.next(2 * matrix_len(dims))?,
+            by_size: pieces.next(2 * dims.sensitivity.tangent_product)?,
+            size: &[],
+            size_weights: pieces.next(weights_len(dims))?,
+        })
     }
+
+    /// Adds what the last transposed product weighs the size of the step by P.
+    pub(super) fn add_size_weights(&self, to: &mut [S]) {
+        add_scaled(to, S::ONE, self.size_weights);
+    }
+}
+
+/// Columns of a transposed product.
+const fn weights_len(dims: &Dims) -> usize {
+    if dims.sensitivity.tangent_product > 0 { max_columns(dims) } else { 0 }
 }
 
 /// to = to − (rows of a matrix) x′
@@ -65,7 +92,7 @@ fn subtract<S: Scalar>(
     to: &mut [S],
 ) -> Result<(), EvalError> {
     for (row, to) in matrix.chunks_exact(width(dims)).zip(to.chunks_exact_mut(columns.max(1))) {
-        let (by_motion, by_rho) = cut("values", row, objective_rows(dims))?;
+        let (by_motion, by_rho) = cut("values", row, motion_rows(dims))?;
         let parts = [&*x.z, &*x.zd, &*x.zdd, &*x.lambda];
         let rows = parts.into_iter().flat_map(|part| part.chunks_exact(columns.max(1)));
         for (&slope, x) in by_motion.iter().zip(rows) {
@@ -150,6 +177,29 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                 unit(if second == 1 { &mut *ydd } else { &mut *yd }, M::S::ZERO);
             }
         }
+        self.differentiate_tangent_by_size()
+    }
+
+    /// (sym G) d and (sym G) e; C and K are in the list of the motion.
+    fn differentiate_tangent_by_size(&mut self) -> Result<(), EvalError> {
+        let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
+        let values = MotionValues::of(&pattern, &places, self.lists.motion)?;
+        let weights = self.formulas.weights;
+        let half = M::S::from_f64(0.5) / self.formulas.h;
+        self.tangent.by_size.fill(M::S::ZERO);
+        let (of_d, of_e) = cut_mut("values", self.tangent.by_size, self.system.dims().nq)?;
+        let [d, e, _] = &self.spare;
+        let parts = values.by_velocity.iter().zip(values.by_position);
+        for (&(i, j), (&c, &k)) in pattern.tangent.iter().zip(parts) {
+            let g = half * (weights.velocity * c + M::S::from_f64(2.0) * weights.position * k);
+            for (x, to) in [(d, &mut *of_d), (e, &mut *of_e)] {
+                for (i, j) in [(i, j), (j, i)] {
+                    if let (Some(to), Some(&x)) = (to.get_mut(i as usize), x.get(j as usize)) {
+                        *to += g * x;
+                    }
+                }
+            }
+        }
         Ok(())
     }
 
@@ -166,7 +216,14 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         subtract(&dims, columns, of_d, end, directions, b)?;
         let (later, _) = cut_mut("costates", self.costates, dims.nq * columns)?;
         later.fill(M::S::ZERO);
-        subtract(&dims, columns, of_e, end, directions, later)
+        subtract(&dims, columns, of_e, end, directions, later)?;
+        let (of_d, of_e) = cut("values", self.tangent.by_size, dims.nq)?;
+        for (slopes, to) in [(of_d, b), (of_e, later)] {
+            for (&slope, to) in slopes.iter().zip(to.chunks_exact_mut(columns.max(1))) {
+                add_scaled(to, -slope, self.tangent.size);
+            }
+        }
+        Ok(())
     }
 
     /// The transpose of both: y of the projection of velocities is in `x`, that of accelerations in `costates`.
@@ -181,11 +238,14 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (yd, _) = cut("x", self.x, dims.nq * columns)?;
         let (ydd, _) = cut("costates", self.costates, dims.nq * columns)?;
         subtract_transposed(&dims, columns, of_d, yd, bar, rho)?;
-        subtract_transposed(&dims, columns, of_e, ydd, bar, rho)
-    }
-
-    /// Exchanges the derivatives of B x with B x = λ for those with B x = λ*, and back.
-    pub(super) fn exchange_turned(&mut self) {
-        core::mem::swap(&mut self.lists.turned, &mut self.tangent.turned);
+        subtract_transposed(&dims, columns, of_e, ydd, bar, rho)?;
+        self.tangent.size_weights.fill(M::S::ZERO);
+        let (of_d, of_e) = cut("values", self.tangent.by_size, dims.nq)?;
+        for (slopes, y) in [(of_d, yd), (of_e, ydd)] {
+            for (&slope, y) in slopes.iter().zip(y.chunks_exact(columns.max(1))) {
+                add_scaled(self.tangent.size_weights, -slope, y);
+            }
+        }
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::forward::{check_columns, failed, scale_rows};
 use super::products::ParameterWeights;
 use super::stages::Stage;
 use super::state::{Parts, StateDerivatives};
-use super::step::LinearisedStep;
+use super::step::{LinearisedStep, Turned};
 use crate::error::StepError;
 use crate::formulation::Record;
 use crate::linear::{add_scaled, copy};
@@ -86,8 +86,18 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             add_scaled(bar.zdd, M::S::ONE, bar.a);
             bar.a.fill(M::S::ZERO);
         }
+        if self.projected() {
+            // κ̄ on the way to λ̄ and −λ̄*
+            add_scaled(bar.lambda, M::S::ONE, bar.kappa);
+        } else {
+            bar.sigma.fill(M::S::ZERO);
+            bar.kappa.fill(M::S::ZERO);
+        }
         if self.least_norm {
-            self.least_norm_transposed(columns, &mut bar, rho).map_err(fail)?;
+            self.least_norm_transposed(None, columns, &mut bar, rho).map_err(fail)?;
+            if !bar.sigma.is_empty() {
+                self.least_norm_transposed(Some(Turned::Sigma), columns, &mut bar, rho).map_err(fail)?;
+            }
         }
         match record.filter(|_| self.products) {
             Some(record) => self.reverse_by_products(record, columns, &mut bar, &mut weights)?,
@@ -101,12 +111,11 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                 }
                 if self.projects_with_tangent() {
                     self.subtract_tangent_transposed(columns, &mut bar, rho).map_err(fail)?;
-                    if self.least_norm {
-                        self.exchange_turned();
-                        let found = self.least_norm_transposed(columns, &mut bar, rho);
-                        self.exchange_turned();
-                        found.map_err(fail)?;
-                    }
+                }
+                subtract_kappa(&mut bar);
+                if self.splits_multipliers() && self.least_norm {
+                    let star = Some(Turned::LambdaStar);
+                    self.least_norm_transposed(star, columns, &mut bar, rho).map_err(fail)?;
                 }
                 self.stage_transposed(Stage::Newton, columns, &mut bar, rho)?;
             }
@@ -114,9 +123,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let mut start = StateDerivatives::with_columns(&dims, columns, start)?;
         copy(start.z, bar.z);
         copy(start.zd, bar.zd);
-        for part in [&mut *start.zdd, start.a, start.lambda] {
-            part.fill(M::S::ZERO);
-        }
+        start.clear_forces();
         let (y, mut x) = (bar.kinematics(), start.kinematics_mut());
         self.formulas.read_prediction(|row, part, factor| add_scaled(part.of_mut(&mut x), factor, row.of(y)));
         Ok(())
@@ -144,6 +151,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             Stage::Rates => {
                 move_to(top, bar.zd);
                 multipliers.fill(M::S::ZERO);
+                copy(multipliers, bar.sigma);
             }
             Stage::Accelerations => {
                 move_to(top, bar.zdd);
@@ -175,6 +183,11 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let mut product = TransposedProduct { columns, y: x, x: bar.kinematics_mut(), rho };
         self.lists.read(self.system, stage, self.enforcement, &mut product).map_err(fail)
     }
+}
+
+/// λ̄* = λ̄ − κ̄
+pub(super) fn subtract_kappa<S: Scalar>(bar: &mut StateDerivatives<'_, S>) {
+    add_scaled(bar.lambda, -S::ONE, bar.kappa);
 }
 
 /// to = from, and nothing stays in `from`.

@@ -9,6 +9,7 @@ mod differential;
 mod events;
 mod gradients;
 mod machine_code;
+mod projections;
 mod robotics;
 mod trees;
 mod verify;

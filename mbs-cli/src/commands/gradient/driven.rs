@@ -11,7 +11,9 @@ use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model};
 use mbs_codegen::model::GradientMethod;
 use mbs_engine::gradient::kinematics;
-use mbs_engine::simulation::{Column, InstanceError, RunFailure, Settings, interpret, simulation};
+use mbs_engine::simulation::{
+    Column, InstanceError, RunFailure, Settings, interpret, refuse_unfit, simulation,
+};
 
 /// Moves a model with its derivatives and shows the gradient.
 pub(crate) fn driven(arguments: &Kinematics) -> Result<(), Failure> {
@@ -29,6 +31,7 @@ pub(crate) fn driven(arguments: &Kinematics) -> Result<(), Failure> {
     let overrides = overrides(common, results.output_step, None);
     let settings = Settings::of_kinematics(simulation(&source, case), source.is_constrained(), &overrides);
     let settings = settings.map_err(|error| settings::refuse(&error))?;
+    refuse_unfit(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
     let write = || interpret(&source, case, &common.set, kinematics::bundles());
     let mut interpreted = model::write_equations(&source, write)?;
     if interpreted.program().coordinates.is_empty() {

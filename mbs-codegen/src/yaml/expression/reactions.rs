@@ -3,7 +3,7 @@
 use super::resolve::{Resolver, list};
 use super::{Problem, Syntax, SyntaxKind};
 use crate::diagnostics::nearest;
-use crate::model::{JointId, RowRef, Scalar};
+use crate::model::{JointId, Multiplier, RowRef, Scalar};
 use crate::yaml::load::shorten;
 use crate::yaml::scope::{RowNames, Thing, Uses};
 
@@ -17,15 +17,17 @@ const REACTIONS: Uses = Uses {
     velocities: false,
     accelerations: false,
     reactions: true,
+    projections: false,
     bends: false,
     jumps: false,
 };
 
 impl Resolver<'_> {
-    /// `multiplier(constraint)`, `multiplier(constraint.row)` or `multiplier(joint.row)`. A multiplier belongs to its
-    /// equation as it is, so no mirror changes it.
-    pub(super) fn multiplier(&mut self, e: &Syntax, of: &Syntax) -> Found<Scalar> {
-        self.allow(e, REACTIONS, "`multiplier(…)`")?;
+    /// `multiplier(constraint)`, `multiplier(constraint.row)` or `multiplier(joint.row)`, and alike those of projections. A multiplier
+    /// belongs to its equation as it is, so no mirror changes it.
+    pub(super) fn multiplier(&mut self, e: &Syntax, which: Multiplier, of: &Syntax) -> Found<Scalar> {
+        let uses = Uses { projections: which.is_of_projection(), ..REACTIONS };
+        self.allow(e, uses, &format!("`{}(…)`", which.function()))?;
         let (head, member) = match &of.kind {
             SyntaxKind::Name(name) => (name, None),
             SyntaxKind::Path(head, member) => (head, Some(member.as_str())),
@@ -49,7 +51,7 @@ impl Resolver<'_> {
                 };
                 let names: Vec<&str> = rows.iter().map(String::as_str).collect();
                 let row = row(of, &format!("constraint `{head}`"), head, member, &names)?;
-                Ok(Scalar::Multiplier(RowRef::Constraint { constraint, row }))
+                Ok(Scalar::Multiplier(which, RowRef::Constraint { constraint, row }))
             }
             Some(Thing::Joint(joint)) => {
                 let Some(kind) = self.symbols.joints[joint.index()].kind else {
@@ -57,7 +59,7 @@ impl Resolver<'_> {
                 };
                 let row = row(of, &format!("joint `{head}`"), head, member, kind.closure_rows())?;
                 self.cuts.push((of.at, joint));
-                Ok(Scalar::Multiplier(RowRef::Joint { joint, row }))
+                Ok(Scalar::Multiplier(which, RowRef::Joint { joint, row }))
             }
             Some(Thing::Broken) => Err(Problem::reported()),
             Some(_) => Err(Problem::new(of.at, format!("`{head}` is neither a constraint nor a joint"))),

@@ -4,8 +4,8 @@ use super::{Operator, Problem, Relation, Syntax, SyntaxKind};
 use crate::diagnostics::nearest;
 use crate::model::evaluate::Values;
 use crate::model::{
-    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, Outside, PointRef,
-    Scalar, Vector, VelocityRef,
+    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, Multiplier, Outside,
+    PointRef, Scalar, Vector, VelocityRef,
 };
 use crate::yaml::limits;
 use crate::yaml::load::shorten;
@@ -38,6 +38,8 @@ pub(in crate::yaml) enum Context {
     Rate,
     /// An output: everything but multipliers and reactions.
     Output,
+    /// The function of an event: everything but multipliers of projections.
+    When,
     /// An objective: everything.
     Objective,
 }
@@ -498,6 +500,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn allow(&mut self, e: &Syntax, uses: Uses, shown: &str) -> Found<()> {
         let ok = match self.context {
             Context::Objective => true,
+            Context::When => !uses.projections,
             _ if uses.reactions => false,
             Context::Constant => uses == Uses::default(),
             Context::Parameters => !(uses.time || uses.inputs || uses.state || uses.accelerations),
@@ -518,6 +521,7 @@ impl<'a> Resolver<'a> {
         }
         let mut help = "";
         let rule = match self.context {
+            _ if uses.projections => "multipliers of projections may stand in objectives only",
             _ if uses.reactions => {
                 if self.context == Context::Output {
                     help = "results list multipliers, and reactions if asked for";
@@ -555,7 +559,7 @@ impl<'a> Resolver<'a> {
             Context::Constant => "only numbers and constant expressions may",
             Context::Parameters => "parameters, mass, geometry and start values depend on parameters only",
             Context::Signal => "an input's signal depends on time and parameters only",
-            Context::Force | Context::Law | Context::Output | Context::Objective => {
+            Context::Force | Context::Law | Context::Output | Context::When | Context::Objective => {
                 "accelerations may stand in outputs and objectives only"
             }
         };
@@ -728,7 +732,11 @@ impl<'a> Resolver<'a> {
                 let (a, b) = two()?;
                 Ok(Typed::Vector(Vector::Cross(Box::new(self.vector(a)?), Box::new(self.vector(b)?))))
             }
-            "multiplier" => self.multiplier(e, one()?).map(Typed::Scalar),
+            "multiplier" => self.multiplier(e, Multiplier::Force, one()?).map(Typed::Scalar),
+            "projection_impulse" => {
+                self.multiplier(e, Multiplier::ProjectionImpulse, one()?).map(Typed::Scalar)
+            }
+            "projection_force" => self.multiplier(e, Multiplier::ProjectionForce, one()?).map(Typed::Scalar),
             "reaction_force" | "reaction_torque" => {
                 let joint = self.reacting_joint(e, name, one()?)?;
                 Ok(match name {
