@@ -13,8 +13,8 @@ use mbs_runtime::named::{Fields, Memory};
 use mbs_runtime::simulation::{GradientMethod, adjoint_memory_len, gradient_by_adjoint, gradient_with};
 use mbs_runtime::{
     AdjointNode, Ali3p, Complex64, DifferentiableIntegrator, Differentiated, Fixed, Gradient, Index1, Inputs,
-    JointDerivatives, JointObjectiveDerivatives, OnConstraints, Output, Rk4, Scalar, Sensitivities, Span,
-    StepError, System,
+    JointDerivatives, JointObjectiveDerivatives, JointSensitivities, OnConstraints, Output, Rk4, Scalar,
+    Sensitivities, Span, StepError, System,
 };
 use mbs_tests::closed;
 use mbs_tests::differentiated::{everything, parametrised};
