@@ -239,7 +239,7 @@ macro_rules! bundles {
                 } }
         }
         trait Sensitivities in Sensitivities {
-            places { parameter_places: ParameterPlaces<'_>, product_places: [Places<'_>; 2], fuses_derivatives: bool, fuses_transposed: bool }
+            places { parameter_places: ParameterPlaces<'_>, product_places: [Places<'_>; 2], projection_columns: usize, fuses_derivatives: bool, fuses_transposed: bool }
             /// Derivatives of the residual and the constraints.
             Linearise = linearise(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
                 -> slices(values: [newton] "M, C, K, Φ_z, A, Ψ_z, and the derivatives of r, Φ, Ψ by the parameters")

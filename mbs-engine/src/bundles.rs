@@ -344,6 +344,10 @@ mod places {
         program.structure.derivatives.products.each_ref().map(Vec::as_slice)
     }
 
+    pub(super) fn projection_columns(program: &Program) -> usize {
+        program.structure.derivatives.projection_columns
+    }
+
     pub(super) fn objective_places(program: &Program) -> [Places<'_>; 2] {
         program.structure.derivatives.objectives.each_ref().map(Vec::as_slice)
     }

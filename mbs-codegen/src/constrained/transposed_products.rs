@@ -134,12 +134,25 @@ impl TransposedProducts {
             count(&[&form.residual[..], &form.constraints, &form.newton].concat()) + count(&form.projection);
         let each =
             count(&self.newton.concat()) + count(&self.acceleration) + count(&self.projection.concat());
-        let saved = once.saturating_sub(matrices);
-        match each.saturating_sub(PER_COLUMN * entries) {
-            0 if saved > 0 => Self::MOST,
-            0 => 0,
-            more => (saved / more).min(Self::MOST),
-        }
+        most_columns(once.saturating_sub(matrices), each.saturating_sub(PER_COLUMN * entries))
+    }
+
+    /// For how many columns the products of the projections take fewer operations than their list.
+    pub fn projection_columns(&self, g: &Graph, lists: &CoordinateDerivatives) -> usize {
+        let count = |roots: &[ExprId]| g.operations_per_call(roots);
+        let entries = lists.projections.expressions.len();
+        let once = count(&lists.projections.expressions) + PER_PLACE * entries;
+        let each = count(&self.acceleration) + count(&self.projection.concat());
+        most_columns(once, each.saturating_sub(PER_COLUMN * entries))
+    }
+}
+
+/// For how many columns something pays that saves operations once and adds some for each column.
+fn most_columns(saved: usize, more: usize) -> usize {
+    match more {
+        0 if saved > 0 => TransposedProducts::MOST,
+        0 => 0,
+        more => (saved / more).min(TransposedProducts::MOST),
     }
 }
 

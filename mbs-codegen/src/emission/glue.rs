@@ -285,8 +285,12 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("accelerations", &of.accelerations),
             ];
             let mut methods = vec![("parameter_places", named("ParameterPlaces", &fields))];
-            if derivatives.product_columns > 0 {
+            if derivatives.product_columns > 0 || derivatives.projection_columns > 0 {
                 methods.push(("product_places", (two, pair(&derivatives.products))));
+            }
+            if derivatives.projection_columns > 0 {
+                let columns = count(derivatives.projection_columns);
+                methods.push(("projection_columns", (quote!(usize), quote!(#columns))));
             }
             if program.kinds.contains(&BundleKind::DifferentiateStep) {
                 methods.push(("fuses_derivatives", (quote!(bool), quote!(true))));

@@ -248,6 +248,8 @@ pub struct DerivativePlaces {
     pub parameters: ParameterPlaces,
     /// Columns up to which transposed products are bundles of their own.
     pub product_columns: usize,
+    /// The same of those of the projections alone, beside the list of Newton's equations.
+    pub projection_columns: usize,
     /// Parameters that transposed products have derivatives by, of Newton's equations and of the projections: (0, parameter).
     pub products: [Vec<(u32, u32)>; 2],
     /// Values of the tables of parameters that transposed products read.

@@ -65,7 +65,9 @@ impl Equations<'_, '_, '_> {
                 self.structure.derivatives.products[which] = places;
                 *rho = entries;
             }
-            all.push(self.specify(BundleKind::NewtonProduct, newton.to_vec())?);
+            if self.structure.derivatives.product_columns > 0 {
+                all.push(self.specify(BundleKind::NewtonProduct, newton.to_vec())?);
+            }
             all.push(self.specify(BundleKind::AccelerationProduct, vec![acceleration])?);
             all.push(self.specify(BundleKind::ProjectionProduct, projection.to_vec())?);
             all.push(self.specify(BundleKind::TableProduct, vec![table])?);
@@ -110,13 +112,18 @@ impl Equations<'_, '_, '_> {
     ) -> Option<TransposedProducts> {
         let form = self.coordinate_form.as_ref()?;
         let products = TransposedProducts::new(self.g, form, &derivatives.impulses, self.seeds);
-        let columns = match when {
-            Products::Cheaper => products.columns(self.g, form, derivatives),
-            Products::Always => TransposedProducts::MOST,
+        let [all, projections] = match when {
+            Products::Cheaper => [
+                products.columns(self.g, form, derivatives),
+                products.projection_columns(self.g, derivatives),
+            ],
+            Products::Always => [TransposedProducts::MOST; 2],
         };
-        self.structure.derivatives.product_columns = columns;
-        self.structure.derivatives.table_values = if columns > 0 { products.table_values } else { 0 };
-        (columns > 0).then_some(products)
+        let some = all > 0 || projections > 0;
+        let structure = &mut self.structure.derivatives;
+        (structure.product_columns, structure.projection_columns) = (all, projections);
+        structure.table_values = if some { products.table_values } else { 0 };
+        some.then_some(products)
     }
 
     /// All bundles of derivatives in joint form.

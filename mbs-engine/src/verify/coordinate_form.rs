@@ -240,13 +240,72 @@ fn projections(checks: &mut Checks, point: &Point<f64>) {
 /// Transposed products: derivatives of sums of equations with weights.
 fn products(checks: &mut Checks, point: &Point<f64>) {
     let dims = checks.model.dims();
-    if dims.sensitivity.product_columns == 0 {
-        return;
-    }
-    let (nq, n, p) = (dims.nq, dims.nq + dims.rows(), dims.sensitivity.parameters);
+    let n = dims.nq + dims.rows();
     let weights =
         |first: usize| (0..n).map(|i| ((first + 7 * i) % 11) as f64 / 5.0 - 1.0).collect::<Vec<f64>>();
     let [y, yd, ydd] = [1, 2, 3].map(weights);
+    if dims.sensitivity.product_columns > 0 {
+        newton_product(checks, point, &y);
+    }
+    if dims.sensitivity.product_columns > 0 || checks.model.projection_columns() > 0 {
+        projection_products(checks, point, &yd, &ydd);
+    }
+}
+
+/// yᵀ x
+fn weighed(y: &[f64], x: &[Complex64]) -> Complex64 {
+    y.iter().zip(x).fold(Complex64::ZERO, |sum, (&y, &x)| sum + Complex64::new(y, 0.0) * x)
+}
+
+/// A value for each row.
+fn rows_of(values: &[f64]) -> Vec<Vec<f64>> {
+    values.iter().map(|&x| vec![x]).collect()
+}
+
+/// By the parameters, from the derivatives by some of them and by values of tables.
+fn by_parameters(
+    checks: &Checks,
+    which: usize,
+    rho: &[f64],
+    [read, places]: [&[f64]; 2],
+) -> Option<Vec<f64>> {
+    let dims = checks.model.dims();
+    let sizes = dims.sensitivity;
+    let (mut table, mut all) = (vec![0.0; sizes.table_values], vec![0.0; sizes.parameters]);
+    for (&place, &weight) in places.iter().zip(read) {
+        table[place as usize] += weight;
+    }
+    checks.model.table_product(&table, &mut vec![0.0; dims.workspace], &mut all).ok()?;
+    for (&(_, parameter), &weight) in checks.model.product_places()[which].iter().zip(rho) {
+        all[parameter as usize] += weight;
+    }
+    Some(all)
+}
+
+fn newton_product(checks: &mut Checks, point: &Point<f64>, y: &[f64]) {
+    let dims = checks.model.dims();
+    let (nq, sizes, mut w) = (dims.nq, dims.sensitivity, vec![0.0; dims.workspace]);
+    let [mut z, mut zd, mut rho] = [nq, nq, sizes.newton_parameters].map(|len| vec![0.0; len]);
+    let [mut read, mut places] = [(); 2].map(|()| vec![0.0; sizes.newton_reads]);
+    let (at, lambda, model) = (point.motion(), &point.lambda, &checks.model);
+    let found = model
+        .newton_product(at, lambda, y, &mut w, &mut z, &mut zd, &mut rho, &mut read, &mut places)
+        .is_ok()
+        .then(|| by_parameters(checks, 0, &rho, [&read, &places]));
+    let Some(Some(rho)) = found else { return checks.unreadable("newton_product") };
+    let (of, name) = (Of::Product, "newton_product");
+    let residual = |model: &_, at: &_| {
+        let (r, phi) = residual(model, at)?;
+        Some(vec![weighed(y, &[r, phi].concat())])
+    };
+    checks.compare((name, "(yᵀ(r; Φ; Ψ))_z"), (of, BY_Z), point, &rows_of(&z), &residual);
+    checks.compare((name, "(yᵀ(r; Φ; Ψ))_zd"), (of, BY_ZD), point, &rows_of(&zd), &residual);
+    checks.compare((name, "(yᵀ(r; Φ; Ψ))_ρ"), (of, By::Parameters), point, &rows_of(&rho), &residual);
+}
+
+fn projection_products(checks: &mut Checks, point: &Point<f64>, yd: &[f64], ydd: &[f64]) {
+    let dims = checks.model.dims();
+    let (nq, sizes, mut w) = (dims.nq, dims.sensitivity, vec![0.0; dims.workspace]);
     let reversed: Vec<f64> = point.lambda.iter().rev().copied().collect();
     let impulses = Impulses {
         velocity: &point.zd,
@@ -254,82 +313,29 @@ fn products(checks: &mut Checks, point: &Point<f64>) {
         acceleration: &point.zdd,
         acceleration_multipliers: &reversed,
     };
-    let model = &checks.model;
-    let mut w = vec![0.0; dims.workspace];
-    let sizes = dims.sensitivity;
-    let [mut z, mut zd, mut rho] = [nq, nq, sizes.newton_parameters].map(|len| vec![0.0; len]);
-    let (mut acceleration_zd, mut both_z) = (zd.clone(), z.clone());
-    let mut both_rho = vec![0.0; sizes.projection_parameters];
-    let reads = |count: usize| [vec![0.0; count], vec![0.0; count]];
-    let ([mut read, mut places], [mut both_read, mut both_places]) =
-        (reads(sizes.newton_reads), reads(sizes.projection_reads));
-    let at = point.motion();
-    let (lambda, w_now) = (&point.lambda, &mut w);
-    let newton =
-        model.newton_product(at, lambda, &y, w_now, &mut z, &mut zd, &mut rho, &mut read, &mut places);
-    let (both_now, read_now, places_now) = (&mut both_rho, &mut both_read, &mut both_places);
-    let projected = model.projection_product(
-        at,
-        impulses,
-        &yd,
-        &ydd,
-        &mut w,
-        &mut both_z,
-        both_now,
-        read_now,
-        places_now,
-    );
-    let accelerated = model.acceleration_product(at, &ydd, &mut w, &mut acceleration_zd);
-    if newton.is_err() || projected.is_err() || accelerated.is_err() {
-        return checks.unreadable("newton_product");
-    }
-    // What is read from tables goes on to the parameters.
-    let [of_newton, of_both] = model.product_places().map(|places| places.to_vec());
-    for (rho, parameters, read, places) in
-        [(&mut rho, &of_newton, &read, &places), (&mut both_rho, &of_both, &both_read, &both_places)]
-    {
-        let (mut table, mut more) = (vec![0.0; sizes.table_values], vec![0.0; p]);
-        for (&place, &weight) in places.iter().zip(read) {
-            table[place as usize] += weight;
-        }
-        if model.table_product(&table, &mut w, &mut more).is_err() {
-            return checks.unreadable("table_product");
-        }
-        for (&(_, parameter), &weight) in parameters.iter().zip(rho.iter()) {
-            more[parameter as usize] += weight;
-        }
-        *rho = more;
-    }
-    let sum = |y: &[f64], values: &[Complex64]| {
-        y.iter().zip(values).fold(Complex64::ZERO, |sum, (&y, &x)| sum + Complex64::new(y, 0.0) * x)
-    };
-    let row = |values: &[f64]| values.iter().map(|&x| vec![x]).collect::<Vec<_>>();
+    let [mut zd, mut z, mut rho] = [nq, nq, sizes.projection_parameters].map(|len| vec![0.0; len]);
+    let [mut read, mut places] = [(); 2].map(|()| vec![0.0; sizes.projection_reads]);
+    let (at, model) = (point.motion(), &checks.model);
+    let found = model
+        .projection_product(at, impulses, yd, ydd, &mut w, &mut z, &mut rho, &mut read, &mut places)
+        .and_then(|()| model.acceleration_product(at, ydd, &mut w, &mut zd))
+        .is_ok()
+        .then(|| by_parameters(checks, 1, &rho, [&read, &places]));
+    let Some(Some(rho)) = found else { return checks.unreadable("projection_product") };
     let of = Of::Product;
-    let residual = |model: &_, at: &_| {
-        let (r, phi) = residual(model, at)?;
-        Some(vec![sum(&y, &[r, phi].concat())])
-    };
-    let name = "newton_product";
-    checks.compare((name, "(yᵀ(r; Φ; Ψ))_z"), (of, BY_Z), point, &row(&z), &residual);
-    checks.compare((name, "(yᵀ(r; Φ; Ψ))_zd"), (of, BY_ZD), point, &row(&zd), &residual);
-    checks.compare((name, "(yᵀ(r; Φ; Ψ))_ρ"), (of, By::Parameters), point, &row(&rho), &residual);
-    let accelerated = |model: &_, at: &_| Some(vec![sum(&ydd[nq..], &accelerations(model, at)?)]);
+    let accelerated = |model: &_, at: &_| Some(vec![weighed(&ydd[nq..], &accelerations(model, at)?)]);
     let name = "acceleration_product";
-    checks.compare((name, "(yᵀ(Φdd; Ψd))_zd"), (of, BY_ZD), point, &row(&acceleration_zd), &accelerated);
+    checks.compare((name, "(yᵀ(Φdd; Ψd))_zd"), (of, BY_ZD), point, &rows_of(&zd), &accelerated);
     let projected = |model: &_, at: &_| {
         let velocity = [impulse(model, at, &point.zd, &point.lambda)?, rates(model, at)?].concat();
         let acceleration = [impulse(model, at, &point.zdd, &reversed)?, accelerations(model, at)?].concat();
-        Some(vec![sum(&yd, &velocity) + sum(&ydd, &acceleration)])
+        Some(vec![weighed(yd, &velocity) + weighed(ydd, &acceleration)])
     };
     let name = "projection_product";
-    checks.compare((name, "(yᵀ(M d + Bᵀσ; Φd) + …)_z"), (of, BY_Z), point, &row(&both_z), &projected);
-    checks.compare(
-        (name, "(yᵀ(M d + Bᵀσ; Φd) + …)_ρ"),
-        (of, By::Parameters),
-        point,
-        &row(&both_rho),
-        &projected,
-    );
+    let label = "(yᵀ(M d + Bᵀσ; Φd) + …)_z";
+    checks.compare((name, label), (of, BY_Z), point, &rows_of(&z), &projected);
+    let label = "(yᵀ(M d + Bᵀσ; Φd) + …)_ρ";
+    checks.compare((name, label), (of, By::Parameters), point, &rows_of(&rho), &projected);
 }
 
 /// Derivatives of ydᵀ P d + yddᵀ P e, where P is the symmetric part of the leading matrix.

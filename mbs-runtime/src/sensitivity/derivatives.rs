@@ -83,6 +83,12 @@ pub trait Sensitivities: Constrained {
         [&[], &[]]
     }
 
+    /// Columns up to which [`Sensitivities::acceleration_product`] and [`Sensitivities::projection_product`] take fewer operations than products with
+    /// the second list; zero if they are not there.
+    fn projection_columns(&self) -> usize {
+        0
+    }
+
     /// Writes the first list.
     fn linearise(
         &self,
@@ -171,7 +177,8 @@ pub trait Sensitivities: Constrained {
     /// `rho` has values at the [`Sensitivities::product_places`]. Values that are read from tables of parameters count as variables of their own: `read` gets the derivatives by them, `places` where they
     /// stand among the values of all tables, and `rho` has no part of them. [`Sensitivities::table_product`] takes sums of them to ρ.
     ///
-    /// The products are there where [`SensitivityDims::product_columns`] is not zero; a system that has the lists alone leaves them out.
+    /// It is there where [`SensitivityDims::product_columns`] is not zero, the other products also where [`Sensitivities::projection_columns`] is not; a
+    /// system that has the lists alone leaves them out.
     #[allow(clippy::too_many_arguments, reason = "what a product reads and writes")]
     fn newton_product(
         &self,

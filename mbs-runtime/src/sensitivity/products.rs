@@ -15,7 +15,6 @@ use super::derivatives::{Impulses, Places, Sensitivities};
 use super::stages::Stage;
 use super::state::StateDerivatives;
 use super::step::{Enforcement, LinearisedStep, write_compliance};
-use super::transposed::subtract_kappa;
 use crate::error::{EvalError, StepError};
 use crate::formulation::Record;
 use crate::linear::blocks::{Blocks, BlocksMut};
@@ -148,8 +147,8 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         Ok(())
     }
 
-    /// All stages in reverse.
-    pub(super) fn reverse_by_products(
+    /// Both projections in reverse.
+    pub(super) fn reverse_projections(
         &mut self,
         record: &Record<'_, M::S>,
         columns: usize,
@@ -157,46 +156,58 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         weights: &mut ParameterWeights<'_, M::S>,
     ) -> Result<(), StepError> {
         let sizes = self.system.dims().sensitivity;
-        let [newton, projection] = self.system.product_places();
+        let [_, projection] = self.system.product_places();
         let (failure, n) = (self.failure, self.equations() * columns);
         let fail = |error| failure.of(error);
-        if self.projected() {
-            self.solve_transposed(Stage::Accelerations, columns, bar)?;
-            self.add_momentum(columns, bar.zdd).map_err(fail)?;
-            copy(self.costates, self.x);
-            for k in 0..columns {
-                let column = Column::of(&self.system.dims(), self.column)?;
-                take(column.ydd, cut("x", self.x, n).map_err(fail)?.0, k, columns);
-                self.system
-                    .acceleration_product(record.projected(), column.ydd, self.w, column.zd)
-                    .map_err(fail)?;
-                subtract(bar.zd, column.zd, k, columns);
-            }
-            self.solve_transposed(Stage::Rates, columns, bar)?;
-            self.add_momentum(columns, bar.zd).map_err(fail)?;
-            let [d, e, kappa] = &self.spare;
-            let impulses = Impulses {
-                velocity: d,
-                velocity_multipliers: record.sigma,
-                acceleration: e,
-                acceleration_multipliers: kappa,
-            };
-            for k in 0..columns {
-                let column = Column::of(&self.system.dims(), self.column)?;
-                let Column { y, ydd, z, rho, read, places, .. } = column;
-                let [read, places] = [read, places].map(|x| first(x, sizes.projection_reads));
-                let rho = first(rho, sizes.projection_parameters);
-                take(y, cut("x", self.x, n).map_err(fail)?.0, k, columns);
-                take(ydd, cut("costates", self.costates, n).map_err(fail)?.0, k, columns);
-                let at = record.projected();
-                self.system
-                    .projection_product(at, impulses, y, ydd, self.w, z, rho, read, places)
-                    .map_err(fail)?;
-                subtract(bar.z, z, k, columns);
-                weights.subtract(projection, rho, [read, places], k, columns);
-            }
+        self.solve_transposed(Stage::Accelerations, columns, bar)?;
+        self.add_momentum(columns, bar.zdd).map_err(fail)?;
+        copy(self.costates, self.x);
+        for k in 0..columns {
+            let column = Column::of(&self.system.dims(), self.column)?;
+            take(column.ydd, cut("x", self.x, n).map_err(fail)?.0, k, columns);
+            self.system
+                .acceleration_product(record.projected(), column.ydd, self.w, column.zd)
+                .map_err(fail)?;
+            subtract(bar.zd, column.zd, k, columns);
         }
-        subtract_kappa(bar);
+        self.solve_transposed(Stage::Rates, columns, bar)?;
+        self.add_momentum(columns, bar.zd).map_err(fail)?;
+        let [d, e, kappa] = &self.spare;
+        let impulses = Impulses {
+            velocity: d,
+            velocity_multipliers: record.sigma,
+            acceleration: e,
+            acceleration_multipliers: kappa,
+        };
+        for k in 0..columns {
+            let column = Column::of(&self.system.dims(), self.column)?;
+            let Column { y, ydd, z, rho, read, places, .. } = column;
+            let [read, places] = [read, places].map(|x| first(x, sizes.projection_reads));
+            let rho = first(rho, sizes.projection_parameters);
+            take(y, cut("x", self.x, n).map_err(fail)?.0, k, columns);
+            take(ydd, cut("costates", self.costates, n).map_err(fail)?.0, k, columns);
+            let at = record.projected();
+            self.system
+                .projection_product(at, impulses, y, ydd, self.w, z, rho, read, places)
+                .map_err(fail)?;
+            subtract(bar.z, z, k, columns);
+            weights.subtract(projection, rho, [read, places], k, columns);
+        }
+        Ok(())
+    }
+
+    /// Newton's equations in reverse.
+    pub(super) fn reverse_newton(
+        &mut self,
+        record: &Record<'_, M::S>,
+        columns: usize,
+        bar: &mut StateDerivatives<'_, M::S>,
+        weights: &mut ParameterWeights<'_, M::S>,
+    ) -> Result<(), StepError> {
+        let sizes = self.system.dims().sensitivity;
+        let [newton, _] = self.system.product_places();
+        let (failure, n) = (self.failure, self.equations() * columns);
+        let fail = |error| failure.of(error);
         self.solve_transposed(Stage::Newton, columns, bar)?;
         for k in 0..columns {
             let column = Column::of(&self.system.dims(), self.column)?;

@@ -121,7 +121,7 @@ macro_rules! differentiable_step {
                     record: &mut [M::S],
                     scratch: &'a mut [M::S],
                 ) -> Result<LinearisedStep<'a, M>, StepError> {
-                    let purpose = Purpose::transposed(&system.dims(), columns, multipliers);
+                    let purpose = Purpose::transposed(columns, multipliers);
                     self.linearise_for(purpose, system, record, scratch)
                 }
 
@@ -135,7 +135,7 @@ macro_rules! differentiable_step {
                     scratch: &'a mut [M::S],
                 ) -> Result<LinearisedStep<'a, M>, StepError> {
                     // Factors of the dense LU stand elsewhere.
-                    let purpose = Purpose { multipliers, kept: made.fallbacks == 0, products: false };
+                    let purpose = Purpose { multipliers, kept: made.fallbacks == 0, transposed: None };
                     self.linearise_for(purpose, system, record, scratch)
                 }
             }

@@ -89,17 +89,28 @@ pub(crate) struct Purpose {
     pub(crate) multipliers: bool,
     /// The scratch begins with the matrix of the projections and its factors, as the step left them.
     pub(crate) kept: bool,
-    /// Transposed products alone are wanted, and by bundles of their own where there are some and rows do not depend on each other.
-    pub(crate) products: bool,
+    /// Columns of transposed products, if these alone are wanted: where they take fewer operations by bundles of their own.
+    pub(crate) transposed: Option<usize>,
+}
+
+/// Which transposed products are bundles of their own, in the place of lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ByProducts {
+    /// None.
+    Nothing,
+    /// Those of the projections. Newton's equations have lists, whose sections make up its matrix, too.
+    Projections,
+    /// All.
+    Everything,
 }
 
 impl Purpose {
     /// Everything, from the record alone.
-    pub(crate) const WHOLE: Self = Self { multipliers: true, kept: false, products: false };
+    pub(crate) const WHOLE: Self = Self { multipliers: true, kept: false, transposed: None };
 
     /// Transposed products alone, of this many columns.
-    pub(crate) fn transposed(dims: &Dims, columns: usize, multipliers: bool) -> Self {
-        Self { multipliers, kept: false, products: columns <= dims.sensitivity.product_columns }
+    pub(crate) const fn transposed(columns: usize, multipliers: bool) -> Self {
+        Self { multipliers, kept: false, transposed: Some(columns) }
     }
 }
 
@@ -121,8 +132,8 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) redundant: bool,
     /// Whether λ′ is made that of the multipliers of least norm.
     pub(super) least_norm: bool,
-    /// Whether transposed products are bundles of their own; then there are no lists.
-    pub(super) products: bool,
+    /// Transposed products by bundles of their own, for which there are no lists.
+    pub(super) products: ByProducts,
     /// Largest |z|, |zd|, |zdd|, if rows depend on each other.
     pub(super) sizes: [f64; 3],
     pub(super) lists: Lists<'a, M::S>,
@@ -290,6 +301,16 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
                 Some(Lower { values: lower, scales: [by_position, by_velocity], compliance })
             }
         };
+        let least_norm = redundant && (purpose.multipliers || tangent);
+        let products = match purpose.transposed {
+            Some(_) if lower.is_some() || tangent => ByProducts::Nothing,
+            Some(columns) if !redundant && columns <= dims.sensitivity.product_columns => {
+                ByProducts::Everything
+            }
+            // The multipliers of least norm are differentiated by the lists.
+            Some(columns) if !least_norm && columns <= system.projection_columns() => ByProducts::Projections,
+            _ => ByProducts::Nothing,
+        };
         let mut step = Self {
             system,
             formulas,
@@ -297,8 +318,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             failure: Failure { t: (*record.t - *record.h).real(), h: record.h.real() },
             active: masked.then_some(&*active),
             redundant,
-            least_norm: redundant && (purpose.multipliers || tangent),
-            products: purpose.products && !redundant && lower.is_none() && !tangent,
+            least_norm,
+            products,
             sizes: match redundant {
                 true => [&record.z, &record.zd, &record.zdd].map(|part| system.units().largest(part)),
                 false => [0.0; 3],
@@ -397,7 +418,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     /// Evaluates and factors everything at the accepted instant.
     #[cfg_attr(not(feature = "small"), inline(always))]
     fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
-        if self.products {
+        if self.products == ByProducts::Everything {
             return self.evaluate_matrices(record);
         }
         let (dims, pattern, places) =
@@ -405,7 +426,9 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         self.system.linearise(record.motion(), record.lambda_star, self.w, self.lists.motion)?;
         let stabilised = matches!(self.enforcement, Enforcement::Accelerations(_));
         // `differentiate_rows` writes the list over, and then again.
-        if stabilised || (self.projected() && !self.least_norm) {
+        if self.products == ByProducts::Projections {
+            self.differ(record);
+        } else if stabilised || (self.projected() && !self.least_norm) {
             self.evaluate_projections(record)?;
         }
 

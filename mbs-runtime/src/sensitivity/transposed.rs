@@ -8,7 +8,7 @@ use super::forward::{check_columns, failed, scale_rows};
 use super::products::ParameterWeights;
 use super::stages::Stage;
 use super::state::{Parts, StateDerivatives};
-use super::step::{LinearisedStep, Turned};
+use super::step::{ByProducts, LinearisedStep, Turned};
 use crate::error::StepError;
 use crate::formulation::Record;
 use crate::linear::{add_scaled, copy};
@@ -38,7 +38,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         start: &mut [M::S],
         rho: &mut [M::S],
     ) -> Result<(), StepError> {
-        if self.products {
+        if self.products != ByProducts::Nothing {
             let what = "a step that is linearised for transposed products alone needs its record";
             return Err(StepError::NotDifferentiable { what });
         }
@@ -74,10 +74,9 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         start: &mut [M::S],
         mut weights: ParameterWeights<'_, M::S>,
     ) -> Result<(), StepError> {
-        let rho = &mut *weights.rho;
         let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
-        check_columns(&dims, columns, rho.len())?;
+        check_columns(&dims, columns, weights.rho.len())?;
         Parts::of(&dims, columns, end)?;
         let (bar, _) = cut_mut("bar", bar, end.len()).map_err(fail)?;
         copy(bar, end);
@@ -94,31 +93,39 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             bar.kappa.fill(M::S::ZERO);
         }
         if self.least_norm {
-            self.least_norm_transposed(None, columns, &mut bar, rho).map_err(fail)?;
+            self.least_norm_transposed(None, columns, &mut bar, weights.rho).map_err(fail)?;
             if !bar.sigma.is_empty() {
-                self.least_norm_transposed(Some(Turned::Sigma), columns, &mut bar, rho).map_err(fail)?;
+                let sigma = Some(Turned::Sigma);
+                self.least_norm_transposed(sigma, columns, &mut bar, weights.rho).map_err(fail)?;
             }
         }
-        match record.filter(|_| self.products) {
-            Some(record) => self.reverse_by_products(record, columns, &mut bar, &mut weights)?,
-            None => {
-                if self.projected() {
-                    self.stage_transposed(Stage::Accelerations, columns, &mut bar, rho)?;
-                    if self.projects_with_tangent() {
-                        copy(self.costates, self.x);
-                    }
-                    self.stage_transposed(Stage::Rates, columns, &mut bar, rho)?;
-                }
-                if self.projects_with_tangent() {
-                    self.subtract_tangent_transposed(columns, &mut bar, rho).map_err(fail)?;
-                }
-                subtract_kappa(&mut bar);
-                if self.splits_multipliers() && self.least_norm {
-                    let star = Some(Turned::LambdaStar);
-                    self.least_norm_transposed(star, columns, &mut bar, rho).map_err(fail)?;
-                }
-                self.stage_transposed(Stage::Newton, columns, &mut bar, rho)?;
+        let by_products = record.filter(|_| self.products != ByProducts::Nothing);
+        match by_products {
+            Some(record) if self.projected() => {
+                self.reverse_projections(record, columns, &mut bar, &mut weights)?;
             }
+            None if self.projected() => {
+                self.stage_transposed(Stage::Accelerations, columns, &mut bar, weights.rho)?;
+                if self.projects_with_tangent() {
+                    copy(self.costates, self.x);
+                }
+                self.stage_transposed(Stage::Rates, columns, &mut bar, weights.rho)?;
+            }
+            _ => {}
+        }
+        if self.projects_with_tangent() {
+            self.subtract_tangent_transposed(columns, &mut bar, weights.rho).map_err(fail)?;
+        }
+        subtract_kappa(&mut bar);
+        if self.splits_multipliers() && self.least_norm {
+            let star = Some(Turned::LambdaStar);
+            self.least_norm_transposed(star, columns, &mut bar, weights.rho).map_err(fail)?;
+        }
+        match by_products {
+            Some(record) if self.products == ByProducts::Everything => {
+                self.reverse_newton(record, columns, &mut bar, &mut weights)?;
+            }
+            _ => self.stage_transposed(Stage::Newton, columns, &mut bar, weights.rho)?,
         }
         let mut start = StateDerivatives::with_columns(&dims, columns, start)?;
         copy(start.z, bar.z);
