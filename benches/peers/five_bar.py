@@ -37,6 +37,7 @@ if beside := os.environ.get("FIVE_BAR"):
         SPRINGS[at] = (*SPRINGS[at][:3], SPRINGS[at][3] + float(by))
     else:
         MASSES[0] += float(by)
+        BARS[0] = (*BARS[0][:3], MASSES[0])
 ANGLES = np.array([np.arctan2(*(q - p)[::-1]) for _, p, q, _ in BARS])
 
 # The exact motion: point 2 at the end, in metres, and the objectives (published: 0.726877, 7.342288, 304.9207), in the
