@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`scalar`] | the numbers a model is printed for: `f64`, `f32`, [`Complex64`] for complex-step checks |
 //! | [`math`] | elementary functions and table kernels, as generated code calls them |
+//! | [`pack`] | two doubles at a time, as generated code computes with them |
 //! | [`portable`] | the same functions with the same bits on every target |
 //! | [`dims`] | sizes of a model, and what its indices count |
 //! | [`system`] | the instant of evaluation, one trait per family of bundles |
@@ -122,6 +123,7 @@ extern crate std;
 pub mod scalar;
 
 pub mod math;
+pub mod pack;
 pub mod portable;
 
 pub mod batch;

@@ -8,10 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate of the workspace and which others it may depend on, those for its tests and its build script included.
-const CRATES: [(&str, &[&str]); 14] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("mbs-bundles", &[]),
     ("mbs-codegen", &["mbs-bundles"]),
-    ("mbs-runtime", &["mbs-bundles"]),
+    ("mbs-simd", &[]),
+    ("mbs-runtime", &["mbs-bundles", "mbs-simd"]),
     ("mbs-macros", &["mbs-codegen", "mbs-runtime"]),
     ("mbs-jit", &["mbs-codegen", "mbs-runtime"]),
     ("mbs-engine", &["mbs-bundles", "mbs-codegen", "mbs-jit", "mbs-runtime"]),
