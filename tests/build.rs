@@ -15,7 +15,7 @@ mod hostile_names;
 
 use mbs_codegen::emission::Target;
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Options, Products};
+use mbs_codegen::program::{BundleKind, Options, Products, Simd};
 use mbs_codegen::{Request, generate};
 use random_model::compiled;
 use std::fmt::Write;
@@ -95,7 +95,9 @@ fn trees() -> Vec<Compiled> {
 
 fn options(about_com: bool, freeze: bool, bundles: Vec<BundleKind>) -> Options {
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
-    Options { reference, freeze, bundles, products: Products::Always, ..Options::default() }
+    // Packs in all bundles, so that small ones tell whether they have the bits of the interpreter.
+    let simd = Simd::Always;
+    Options { reference, freeze, bundles, products: Products::Always, simd, ..Options::default() }
 }
 
 fn code(text: &str, request: &Request) -> String {

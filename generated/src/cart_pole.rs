@@ -35,6 +35,7 @@ pub mod cart_pole {
     use ::mbs_runtime as rt;
     use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::portable as m;
+    use ::mbs_runtime::pack as p;
     use ::mbs_runtime::rolled as r;
     /// The scalar the model is printed for.
     pub type S = f64;

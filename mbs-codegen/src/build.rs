@@ -9,7 +9,7 @@
 //! ```
 
 use crate::kinematics::ReferencePoint;
-use crate::program::{BundleKind, Fma, Pairs, ScalarType, Steps};
+use crate::program::{BundleKind, Fma, Pairs, ScalarType, Simd, Steps};
 use crate::{Request, generate};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -80,6 +80,12 @@ impl Builder {
     /// `Fma::Never` for the same bits on every target; otherwise fused where the target has the instruction.
     pub fn fma(mut self, fma: Fma) -> Builder {
         self.request.options.fma = fma;
+        self
+    }
+
+    /// `Simd::Never` without vectors of two numbers, for processors that have none; otherwise in large bundles. Results are the same to the bit.
+    pub fn simd(mut self, simd: Simd) -> Builder {
+        self.request.options.simd = simd;
         self
     }
 

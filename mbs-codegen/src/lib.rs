@@ -50,7 +50,7 @@ use analysis::Analysed;
 use diagnostics::Diagnostics;
 use emission::{Source, Target};
 use model::{Case, Coordinates, Model};
-use program::{Options, Program};
+use program::{Options, Program, ProgramError};
 
 /// What to generate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,13 +114,15 @@ pub fn generate(file: &str, text: &str, request: &Request) -> Result<Generated, 
         Some(_) => Program::of(&model, case, &request.options),
         None => Program::with_cases(&model, &request.options),
     };
-    let program = program.map_err(|too_large| {
+    let refused = |error: ProgramError| {
         let mut diagnostics = Diagnostics::new();
-        diagnostics.error(Default::default(), too_large.to_string());
+        diagnostics.error(Default::default(), error.to_string());
         diagnostics
-    })?;
+    };
+    let mut program = program.map_err(refused)?;
     refuse_absent(&program)?;
     program.refuse_in_single_precision()?;
+    program.pack().map_err(refused)?;
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let code = emission::emit(&program, &Source { file: base, text }, &request.target);
     Ok(Generated { code, program, warnings })

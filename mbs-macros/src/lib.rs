@@ -70,6 +70,7 @@ mod expand;
 /// | `scalar: f32` | single precision | `f64` |
 /// | `fma: never` | the same bits on every target: nothing is fused, functions are those of `libm` | `target`: fused where the target has the instruction |
 /// | `steps: separate` | no bundles that do the work of several: less text, for little flash | `fused`, where a model is small |
+/// | `simd: never` or `always` | nowhere two operations at a time, or wherever two are alike; the bits are the same | `auto`: in large bundles where it pays |
 /// | `pairs: flat` or `rolled` | entries for pairs of joints as flat code or as loops over tables | whichever is quicker |
 ///
 /// The shortest form takes the module's name from the model, and makes it `pub`:

@@ -5,7 +5,7 @@
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::emission::{MAX_LANES, Target, identifier};
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType, Steps};
+use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType, Simd, Steps};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -81,8 +81,8 @@ fn visibility(visibility: &Visibility) -> Result<String> {
     }
 }
 
-const SETTINGS: [&str; 9] =
-    ["freeze", "reference", "bundles", "case", "lanes", "pairs", "scalar", "fma", "steps"];
+const SETTINGS: [&str; 10] =
+    ["freeze", "reference", "bundles", "case", "lanes", "pairs", "scalar", "fma", "steps", "simd"];
 
 fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Result<()> {
     let mut seen: Vec<String> = Vec::new();
@@ -104,6 +104,7 @@ fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Resul
             "scalar" => request.options.scalar = scalar(&input.call(Ident::parse_any)?)?,
             "fma" => request.options.fma = fma(&input.call(Ident::parse_any)?)?,
             "steps" => request.options.steps = steps(&input.call(Ident::parse_any)?)?,
+            "simd" => request.options.simd = simd(&input.call(Ident::parse_any)?)?,
             "pairs" => request.options.pairs = pairs(&input.call(Ident::parse_any)?)?,
             _ => return Err(Error::new(key.span(), unknown("setting", &name, &SETTINGS))),
         }
@@ -139,6 +140,12 @@ fn steps(word: &Ident) -> Result<Steps> {
     let name = word.to_string();
     Steps::from_name(&name)
         .ok_or_else(|| Error::new(word.span(), unknown("choice", &name, &Steps::ALL.map(Steps::name))))
+}
+
+fn simd(word: &Ident) -> Result<Simd> {
+    let name = word.to_string();
+    Simd::from_name(&name)
+        .ok_or_else(|| Error::new(word.span(), unknown("choice", &name, &Simd::ALL.map(Simd::name))))
 }
 
 fn pairs(word: &Ident) -> Result<Pairs> {

@@ -4,7 +4,7 @@ use super::EXIT_CODES;
 use clap::{Args, ValueEnum};
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType, Steps};
+use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType, Simd, Steps};
 use std::path::PathBuf;
 
 const CHECK_HELP: &str = "\
@@ -81,6 +81,10 @@ pub(crate) struct Generate {
     /// Steps of small models from few bundles that share what they compute, or from separate ones alone, for little flash.
     #[arg(long, value_enum, default_value_t = StepsOption::Fused)]
     pub(crate) steps: StepsOption,
+    /// Two like operations at a time, for processors with vectors of two numbers: in large bundles, nowhere, or wherever there are some.
+    /// Results are the same to the bit.
+    #[arg(long, value_enum, default_value_t = SimdOption::Auto)]
+    pub(crate) simd: SimdOption,
     /// Which bundles of equations: names separated by commas, `standard` or `all`.
     #[arg(
         long,
@@ -208,6 +212,27 @@ pub(crate) enum StepsOption {
     Fused,
     /// Separate bundles.
     Separate,
+}
+
+/// Vectors of two numbers.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SimdOption {
+    /// In large bundles.
+    Auto,
+    /// Nowhere.
+    Never,
+    /// Wherever two operations are alike.
+    Always,
+}
+
+impl From<SimdOption> for Simd {
+    fn from(simd: SimdOption) -> Simd {
+        match simd {
+            SimdOption::Auto => Simd::Auto,
+            SimdOption::Never => Simd::Never,
+            SimdOption::Always => Simd::Always,
+        }
+    }
 }
 
 impl From<StepsOption> for Steps {

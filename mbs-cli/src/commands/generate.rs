@@ -31,6 +31,7 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             scalar: arguments.scalar.into(),
             fma: arguments.fma.into(),
             steps: arguments.steps.into(),
+            simd: arguments.simd.into(),
             ..Options::default()
         },
         target: Target {

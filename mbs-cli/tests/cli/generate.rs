@@ -178,12 +178,31 @@ fn steps_of_small_models_are_fused_unless_they_are_to_be_separate() {
     let [fused, separate] = [&["--report"][..], &["--report", "--steps", "separate"]]
         .map(|settings| done(&[&["generate", &model][..], settings].concat()));
     let chosen = "newton_step, correct_step, project_step, differentiate_step, transpose_step";
-    assert!(fused.starts_with(&format!("five_bar: f64, fma: target, fused steps ({chosen})\n")), "{fused}");
+    let begin = format!("five_bar: f64, fma: target, fused steps ({chosen}), packed (differentiate_step");
+    assert!(fused.starts_with(&begin), "{fused}");
     assert!(separate.starts_with("five_bar: f64, fma: target, separate steps\n"), "{separate}");
     assert!(separate.lines().count() + 5 == fused.lines().count(), "{separate}");
     // A large one has none.
     let large = done(&["generate", &shipped("buggy"), "--report"]);
-    assert!(large.starts_with("buggy: f64, fma: target, separate steps\n"), "{large}");
+    assert!(large.starts_with("buggy: f64, fma: target, separate steps, packed ("), "{large}");
+}
+
+/// Two operations at a time: said in the report and in the module's first lines, refused by a setting, never of single precision.
+#[test]
+fn large_bundles_are_packed_unless_told_otherwise() {
+    let report = |model, settings: &[&str]| {
+        let all = done(&[&["generate", &shipped(model), "--report"], settings].concat());
+        all.lines().next().expect("a line").to_owned()
+    };
+    let packed = report("buggy", &[]);
+    assert!(packed.contains("newton, projection, ") && !packed.contains("conditions"), "{packed}");
+    assert!(!report("buggy", &["--simd", "never"]).contains("packed"));
+    assert!(report("five_bar", &[]).contains(", packed (differentiate_step)"));
+    assert!(!report("five_bar", &["--scalar", "f32"]).contains("packed"));
+    let small = shipped("pendulum");
+    let always = done(&["generate", &small, "--simd", "always"]);
+    assert!(always.lines().nth(1).is_some_and(|line| line.contains(" --simd always -o FILE")), "{always}");
+    assert!(always.contains("p::") && !done(&["generate", &small]).contains("p::"));
 }
 
 #[test]

@@ -9,11 +9,13 @@
 mod chunk;
 mod hoist;
 pub mod interpret;
+pub mod packing;
 pub mod rolled;
 mod schedule;
 pub mod verify;
 
 pub use hoist::Hoisted;
+pub use packing::Packed;
 pub use rolled::{Loop, Memory, Rolled};
 
 use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Kernel, OperationCounts, UnaryOp};
@@ -80,6 +82,8 @@ pub struct Bundle {
     pub counts: OperationCounts,
     /// Whether generated code rounds a b + c once where the target can; otherwise twice everywhere.
     pub fused: bool,
+    /// The same operations two at a time, where generated code has vectors of two numbers; the slots suffice for both forms.
+    pub packed: Option<Packed>,
 }
 
 impl Bundle {
@@ -90,6 +94,16 @@ impl Bundle {
             Segment::Kernel { .. } => 1,
         };
         self.segments.iter().map(flat).sum()
+    }
+
+    /// Packs the bundle: `form` is [`Packed::of`] or [`Packed::of_any`].
+    pub fn pack(&mut self, form: fn(&Bundle) -> Option<Packed>) -> Result<(), String> {
+        self.packed = form(self);
+        if let Some(packed) = &self.packed {
+            packing::verify::verify(self, packed)?;
+            self.slots = self.slots.max(packed.slots);
+        }
+        Ok(())
     }
 
     /// The slots of an array.
@@ -335,5 +349,6 @@ fn build_one(
         slots,
         counts: schedule.counts,
         fused: true,
+        packed: None,
     }
 }

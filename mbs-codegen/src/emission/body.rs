@@ -1,7 +1,8 @@
 //! Bodies of bundles: one function per segment, one operation per line.
 
-use super::rolled;
 use super::statement::{Values, print_statements};
+use super::{packed, rolled};
+use crate::bundle::packing::Step;
 use crate::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
 use crate::symbols::Group;
 use std::collections::BTreeSet;
@@ -30,16 +31,15 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
     let _ = writeln!(out, "    /// Operations: {}. Workspace: {} slots.", bundle.counts, bundle.slots);
     let _ = writeln!(out, "    fn {}({}) {{", bundle.name, parameters(bundle, &all, 'S'));
     rolled::print_zeros(bundle, "0.0", out);
-    let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
-    let single = bundle.segments.len() == 1;
-    for (i, segment) in bundle.segments.iter().enumerate() {
-        match segment {
-            Segment::Flat(statements) if single => print_block(bundle, &used[i], statements, out),
-            Segment::Flat(_) => {
-                let names: Vec<String> = used[i].iter().map(|&a| argument_name(bundle, a)).collect();
-                let _ = writeln!(out, "        {}_{i}({});", bundle.name, names.join(", "));
-            }
-            Segment::Kernel { kernel, inputs, output } => {
+    let parts: Vec<Part<'_>> = match &bundle.packed {
+        Some(packed) => packed.segments.iter().map(|steps| Part::Packed(steps)).collect(),
+        None => bundle.segments.iter().map(Part::Plain).collect(),
+    };
+    let used: Vec<BTreeSet<Argument>> = parts.iter().map(Part::arguments).collect();
+    let single = parts.len() == 1;
+    for (i, part) in parts.iter().enumerate() {
+        match part {
+            Part::Plain(Segment::Kernel { kernel, inputs, output }) => {
                 let (n, end) = (kernel.outputs(), *output as usize + kernel.outputs() + kernel.scratch());
                 let runs: Vec<String> = inputs.iter().map(|&run| run_text(bundle, run, "before")).collect();
                 let _ = writeln!(
@@ -51,6 +51,11 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
                     runs.join(", ")
                 );
             }
+            _ if single => print_block(bundle, &used[i], part, out),
+            _ => {
+                let names: Vec<String> = used[i].iter().map(|&a| argument_name(bundle, a)).collect();
+                let _ = writeln!(out, "        {}_{i}({});", bundle.name, names.join(", "));
+            }
         }
     }
     rolled::print_calls(bundle, "", out);
@@ -58,24 +63,41 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
     if single {
         return;
     }
-    for (i, segment) in bundle.segments.iter().enumerate() {
-        if let Segment::Flat(statements) = segment {
-            let _ = writeln!(
-                out,
-                "\n    #[inline(never)]\n    fn {}_{i}({}) {{",
-                bundle.name,
-                parameters(bundle, &used[i], 'S')
-            );
-            print_block(bundle, &used[i], statements, out);
-            out.push_str("    }\n");
+    for (i, part) in parts.iter().enumerate() {
+        if matches!(part, Part::Plain(Segment::Kernel { .. })) {
+            continue;
+        }
+        let _ = writeln!(
+            out,
+            "\n    #[inline(never)]\n    fn {}_{i}({}) {{",
+            bundle.name,
+            parameters(bundle, &used[i], 'S')
+        );
+        print_block(bundle, &used[i], part, out);
+        out.push_str("    }\n");
+    }
+}
+
+/// A part of a bundle as it is printed.
+enum Part<'a> {
+    Plain(&'a Segment),
+    Packed(&'a [Step]),
+}
+
+impl Part<'_> {
+    /// The arguments that it reads and writes.
+    fn arguments(&self) -> BTreeSet<Argument> {
+        match self {
+            Part::Plain(segment) => arguments_of(segment),
+            Part::Packed(steps) => packed::arguments_of(steps),
         }
     }
 }
 
-/// Prints statements that read and write these arguments. Arrays are read and written as slices: a compiler takes much longer to check
+/// Prints a part, which reads and writes these arguments. Arrays are read and written as slices: a compiler takes much longer to check
 /// an indexed expression than a call of a function that is not generic, and a coercion for each call would take as long. Products and sums
 /// are such functions, too.
-fn print_block(bundle: &Bundle, used: &BTreeSet<Argument>, statements: &[Statement], out: &mut String) {
+fn print_block(bundle: &Bundle, used: &BTreeSet<Argument>, part: &Part<'_>, out: &mut String) {
     // The loops that follow take arrays.
     let scoped = !bundle.loops.is_empty();
     if scoped {
@@ -91,7 +113,11 @@ fn print_block(bundle: &Bundle, used: &BTreeSet<Argument>, statements: &[Stateme
             }
         };
     }
-    print_statements::<One>(bundle, statements, out);
+    match part {
+        Part::Plain(Segment::Flat(statements)) => print_statements::<One>(bundle, statements, out),
+        Part::Packed(steps) => packed::print(bundle, steps, out),
+        Part::Plain(Segment::Kernel { .. }) => {}
+    }
     if scoped {
         out.push_str("        }\n");
     }
@@ -101,33 +127,32 @@ fn print_block(bundle: &Bundle, used: &BTreeSet<Argument>, statements: &[Stateme
 pub(super) fn arguments_of(segment: &Segment) -> BTreeSet<Argument> {
     let mut used = BTreeSet::new();
     if let Segment::Flat(statements) = segment {
-        for statement in statements {
-            statement.operands(|operand| {
-                if let Operand::Argument(group, _) = operand {
-                    used.insert(Argument::Group(group));
-                }
-            });
-            match *statement {
-                Statement::Load(..) | Statement::Store(..) => {
-                    used.insert(Argument::Workspace);
-                }
-                Statement::Result { result, .. } => {
-                    used.insert(Argument::Result(result));
-                }
-                Statement::Compute(_, Operation::Gather(run, _) | Operation::Locate(run, _)) => match run {
-                    Run::Table { .. } => {}
-                    Run::Argument { group, .. } => {
-                        used.insert(Argument::Group(group));
-                    }
-                    Run::Slots { .. } => {
-                        used.insert(Argument::Workspace);
-                    }
-                },
-                Statement::Compute(..) | Statement::SinCos(..) => {}
-            }
-        }
+        statements.iter().for_each(|statement| add_arguments(statement, &mut used));
     }
     used
+}
+
+/// Adds the arguments that a statement reads and writes.
+pub(super) fn add_arguments(statement: &Statement, used: &mut BTreeSet<Argument>) {
+    statement.operands(|operand| used.extend(argument_of(operand)));
+    used.extend(match *statement {
+        Statement::Load(..) | Statement::Store(..) => Some(Argument::Workspace),
+        Statement::Result { result, .. } => Some(Argument::Result(result)),
+        Statement::Compute(_, Operation::Gather(run, _) | Operation::Locate(run, _)) => match run {
+            Run::Table { .. } => None,
+            Run::Argument { group, .. } => Some(Argument::Group(group)),
+            Run::Slots { .. } => Some(Argument::Workspace),
+        },
+        Statement::Compute(..) | Statement::SinCos(..) => None,
+    });
+}
+
+/// The argument that an operand is part of.
+pub(super) fn argument_of(operand: Operand) -> Option<Argument> {
+    match operand {
+        Operand::Argument(group, _) => Some(Argument::Group(group)),
+        Operand::Constant(_) | Operand::Value(_) => None,
+    }
 }
 
 /// The constant arrays of a bundle.
@@ -189,7 +214,7 @@ impl Display for Text {
 }
 
 /// An operand of a function over one sample.
-struct Read(Operand);
+pub(super) struct Read(pub(super) Operand);
 
 impl Display for Read {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -215,7 +240,7 @@ impl Display for Scalar {
 }
 
 /// Values of one sample.
-struct One;
+pub(super) struct One;
 
 impl Values for One {
     const LOAD: [&'static str; 2] = ["ld(w, ", ")"];

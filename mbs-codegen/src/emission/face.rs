@@ -45,6 +45,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             use ::mbs_runtime as rt;
             use ::mbs_runtime::lanes as l;
             use ::mbs_runtime::#functions as m;
+            use ::mbs_runtime::pack as p;
             use ::mbs_runtime::rolled as r;
 
             /// The scalar the model is printed for.

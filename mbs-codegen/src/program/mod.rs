@@ -16,7 +16,7 @@ mod single;
 mod tree;
 
 use crate::analysis::Analysed;
-use crate::bundle::{self, Bundle, Specification};
+use crate::bundle::{self, Bundle, Packed, Specification};
 use crate::conditions::{self, Condition, Conditions};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
 use crate::corners::Corners;
@@ -59,6 +59,8 @@ pub struct Options {
     pub scalar: ScalarType,
     /// How generated code rounds.
     pub fma: Fma,
+    /// Whether generated code computes two numbers at a time.
+    pub simd: Simd,
 }
 
 /// Fused multiply-add and elementary functions of generated code.
@@ -86,6 +88,37 @@ impl Fma {
     /// Of this name.
     pub fn from_name(name: &str) -> Option<Fma> {
         Fma::ALL.into_iter().find(|fma| fma.name() == name)
+    }
+}
+
+/// Vectors of two numbers in generated code; no result depends on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Simd {
+    /// In large bundles with many operations alike.
+    #[default]
+    Auto,
+    /// In none: for processors without vectors of doubles.
+    Never,
+    /// In every bundle with operations alike: for tests.
+    Always,
+}
+
+impl Simd {
+    /// All.
+    pub const ALL: [Simd; 3] = [Simd::Auto, Simd::Never, Simd::Always];
+
+    /// As every setting names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Simd::Auto => "auto",
+            Simd::Never => "never",
+            Simd::Always => "always",
+        }
+    }
+
+    /// Of this name.
+    pub fn from_name(name: &str) -> Option<Simd> {
+        Simd::ALL.into_iter().find(|simd| simd.name() == name)
     }
 }
 
@@ -186,6 +219,7 @@ impl Default for Options {
             steps: Steps::default(),
             scalar: ScalarType::default(),
             fma: Fma::default(),
+            simd: Simd::default(),
         }
     }
 }
@@ -441,6 +475,16 @@ impl Program {
         program.watch = Watch::new(&mut g, &mechanism, &subjects, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
+    }
+
+    /// Packs the bundles as the options say: before they are printed, since nothing else reads the packed form. Vectors are of doubles.
+    pub fn pack(&mut self) -> Result<(), ProgramError> {
+        let form = match (self.options.scalar, self.options.simd) {
+            (ScalarType::F32, _) | (_, Simd::Never) => return Ok(()),
+            (ScalarType::F64, Simd::Auto) => Packed::of,
+            (ScalarType::F64, Simd::Always) => Packed::of_any,
+        };
+        self.bundles.iter_mut().try_for_each(|bundle| bundle.pack(form)).map_err(ProgramError::Invalid)
     }
 
     /// Keeps the cases that share conditions and signals with the model; the others need programs of their own.

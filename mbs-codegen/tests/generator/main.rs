@@ -8,6 +8,7 @@ mod hostile;
 mod loops;
 mod mirror;
 mod observed;
+mod packing;
 mod reading;
 mod reference;
 mod rows;

@@ -320,6 +320,7 @@ fn program(seed: u64) -> (Bundle, Shape) {
         slots: maker.slots,
         counts: OperationCounts::default(),
         fused: true,
+        packed: None,
     };
     if let Err(why) = verify::verify(&bundle) {
         panic!("program {seed} is not valid: {why}");

@@ -135,14 +135,25 @@ pub(super) fn steps(program: &Program) -> String {
     }
 }
 
+/// Which bundles compute two numbers at a time; nothing if there are none.
+pub(super) fn packed(program: &Program) -> String {
+    let packed = program.bundles.iter().filter(|bundle| bundle.packed.is_some());
+    let names: Vec<&str> = packed.map(|bundle| bundle.name).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", packed ({})", names.join(", ")),
+    }
+}
+
 /// The report of a module, with its code in a linked program if there is one.
 pub(super) fn report(program: &Program, code: Option<&Code>) -> String {
     let mut out = format!(
-        "{}: {}, fma: {}{}\n\n",
+        "{}: {}, fma: {}{}{}\n\n",
         program.name,
         program.options.scalar.name(),
         program.options.fma.name(),
-        steps(program)
+        steps(program),
+        packed(program)
     );
     out.push_str("| bundle | operations | workspace, bytes | constants, bytes |");
     out.push_str(if code.is_some() {
