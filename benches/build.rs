@@ -2,7 +2,7 @@
 
 use mbs_codegen::build::{BuildError, Builder};
 use mbs_codegen::emission::Target;
-use mbs_codegen::program::{BundleKind, Options};
+use mbs_codegen::program::{BundleKind, Options, Simd};
 use mbs_codegen::{Request, generate};
 use std::path::Path;
 
@@ -29,7 +29,17 @@ sensitivity: [L2, L3, m2, m3, m11]
 simulation: {end: 1, step: 1e-3}
 ";
 
+/// Whether bundles are packed, as `MBS_SIMD` says, so that both forms can be measured.
+fn simd() -> Simd {
+    println!("cargo::rerun-if-env-changed=MBS_SIMD");
+    match std::env::var("MBS_SIMD") {
+        Ok(name) => Simd::from_name(&name).expect("MBS_SIMD is `auto`, `never` or `always`"),
+        Err(_) => Simd::Auto,
+    }
+}
+
 fn main() -> Result<(), BuildError> {
+    let simd = simd();
     println!("cargo::rerun-if-changed=../tests/src/four_bar.rs");
     let out = std::env::var("OUT_DIR").expect("Cargo sets it");
     for n in windows::WINDOWS {
@@ -37,6 +47,7 @@ fn main() -> Result<(), BuildError> {
         let request = Request {
             // Of the longest the gradient is measured, too.
             options: Options {
+                simd,
                 bundles: vec![if n == 40 { BundleKind::Linearise } else { BundleKind::Newton }],
                 ..Options::default()
             },
@@ -53,7 +64,7 @@ fn main() -> Result<(), BuildError> {
         let name = format!("five_bar_by_{count}");
         let bundles = vec![BundleKind::Linearise];
         let request = Request {
-            options: Options { bundles, ..Options::default() },
+            options: Options { bundles, simd, ..Options::default() },
             target: Target { module: Some(name.clone()), ..Target::default() },
             case: None,
         };
@@ -68,7 +79,7 @@ fn main() -> Result<(), BuildError> {
         let name = format!("bicycle_by_{count}");
         let bundles = [&[BundleKind::Linearise][..], &BundleKind::PRODUCTS].concat();
         let request = Request {
-            options: Options { bundles, ..Options::default() },
+            options: Options { bundles, simd, ..Options::default() },
             target: Target { module: Some(name.clone()), ..Target::default() },
             case: None,
         };
@@ -82,7 +93,7 @@ fn main() -> Result<(), BuildError> {
     println!("cargo::rerun-if-changed=../models/buggy.yaml");
     let text = std::fs::read_to_string("../models/buggy.yaml").expect("a shipped model");
     let all = [&BundleKind::STANDARD[..], &BundleKind::PRODUCTS].concat();
-    let options = Options { bundles: all.clone(), ..Options::default() };
+    let options = Options { bundles: all.clone(), simd, ..Options::default() };
     let request = Request { case: Some("step_descent".into()), options, ..Request::default() };
     let generated = generate("buggy", &text, &request)
         .unwrap_or_else(|problems| panic!("{}", problems.render("buggy", &text)));
@@ -90,12 +101,20 @@ fn main() -> Result<(), BuildError> {
     // The shipped human has nothing to differentiate.
     println!("cargo::rerun-if-changed=../models/human43.yaml");
     let text = std::fs::read_to_string("../models/human43.yaml").expect("a shipped model") + HUMAN;
-    let generated = generate("human43", &text, &Request::default())
-        .unwrap_or_else(|problems| panic!("{}", problems.render("human43", &text)));
+    let generated = generate(
+        "human43",
+        &text,
+        &Request { options: Options { simd, ..Options::default() }, ..Request::default() },
+    )
+    .unwrap_or_else(|problems| panic!("{}", problems.render("human43", &text)));
     std::fs::write(Path::new(&out).join("human43.rs"), generated.code).expect("a writable directory");
-    Builder::new("models/ur5.yaml").write("ur5.rs")?;
-    Builder::new("../models/slider_crank.yaml").write("slider_crank.rs")?;
+    Builder::new("models/ur5.yaml").simd(simd).write("ur5.rs")?;
+    Builder::new("../models/slider_crank.yaml").simd(simd).write("slider_crank.rs")?;
     let all = [&all[..], &BundleKind::JOINT_SENSITIVITIES, &BundleKind::DERIVATIVES_OF_CORRECTIONS].concat();
-    Builder::new("../models/five_bar.yaml").bundles(&all).write("five_bar.rs")?;
-    Builder::new("../models/five_bar.yaml").freeze().module("five_bar_frozen").write("five_bar_frozen.rs")
+    Builder::new("../models/five_bar.yaml").bundles(&all).simd(simd).write("five_bar.rs")?;
+    Builder::new("../models/five_bar.yaml")
+        .freeze()
+        .simd(simd)
+        .module("five_bar_frozen")
+        .write("five_bar_frozen.rs")
 }
