@@ -98,8 +98,8 @@ fn check_elimination<S: Scalar>(
     columns: &[u32],
     sections: &[(Quantity, usize)],
 ) -> Result<(), EvalError> {
-    let good = |pivot: &S| pivot.is_finite() && pivot.real() != 0.0;
-    if pivots.iter().all(good) {
+    let good = |pivot: &S| pivot.is_finite() & (pivot.real() != 0.0);
+    if pivots.iter().fold(true, |all, pivot| all & good(pivot)) {
         return Ok(());
     }
     let step = pivots.iter().position(|pivot| !good(pivot)).unwrap_or(0);

@@ -29,11 +29,16 @@ pub(crate) fn largest<S: Scalar>(values: &[S]) -> f64 {
     })
 }
 
-/// Whether all values are finite. Without a branch for each: two at a time.
+/// Whether all values are finite. Without a branch for each; doubles two at a time, since 0 x is zero for finite x only.
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn all_finite<S: Scalar>(values: &[S]) -> bool {
-    values.iter().fold(true, |finite, value| finite & value.is_finite())
+    let Some(values) = S::doubles(values) else {
+        return values.iter().fold(true, |finite, value| finite & value.is_finite());
+    };
+    let (pairs, last) = values.as_chunks::<2>();
+    let [first, second] = pairs.iter().fold([0.0; 2], |[a, b], [x, y]| [a + 0.0 * x, b + 0.0 * y]);
+    last.iter().fold(first + second, |sum, x| sum + 0.0 * x) == 0.0
 }
 
 /// Copies as much as both hold; their lengths have been made equal before.

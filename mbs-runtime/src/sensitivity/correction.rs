@@ -74,6 +74,7 @@ enum Which {
 
 impl<'a, S: Scalar> Correction<'a, S> {
     /// Its length, for this many columns.
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         let (n, p) = (dims.nv + dims.joint_rows(), if columns > 0 { columns } else { 1 });
         let own = 2 * n * n + 5 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p;
@@ -146,8 +147,12 @@ impl<'a, S: Scalar> Correction<'a, S> {
         tangents(system, at.z, 1, dz, self.change)?;
         if matches!(directions, Directions::Each) && self.differentiate_at_once(model, dims, at, v_rho, w)? {
             // dz_ρ = N dθ_ρ + N(z_ρ) dθ
-            rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
-            add_scaled(z_rho, S::ONE, self.moved);
+            if system.euler_parameters().is_empty() {
+                add_scaled(z_rho, S::ONE, self.x);
+            } else {
+                rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
+                add_scaled(z_rho, S::ONE, self.moved);
+            }
             add_scaled(v_rho, S::ONE, self.b);
             return Ok(());
         }
