@@ -573,6 +573,7 @@ pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(system: &D, columns: usiz
 }
 
 /// What a [`Way`] without events needs besides.
+#[inline(always)]
 pub(crate) const fn at_once_len(dims: &Dims, columns: usize) -> usize {
     2 * dims.n_objectives + dims.sensitivity.parameters * columns
 }

@@ -269,6 +269,7 @@ pub(crate) struct Aside<'a, S> {
 
 impl<'a, S: Scalar> Aside<'a, S> {
     /// Length of its memory, with that of latched inputs twice: at both ends of the run.
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims, columns: usize, latches: usize) -> usize {
         let own = state_rows(dims) + 2 * dims.nv + dims.joint_rows() + dims.nv * columns + dims.n_objectives;
         Around::<S>::len(dims, state_rows(dims), columns) + own + 2 * latches

@@ -83,6 +83,7 @@ impl<S> VectorJacobian<'_, S> {
 }
 
 /// Numbers of [`gradient_by_product`], beside the scratch of the product; a state has `rows`.
+#[inline(always)]
 pub(crate) const fn gradient_len(dims: &Dims, rows: usize) -> usize {
     (dims.n_objectives + rows + dims.sensitivity.parameters) * dims.n_objectives
 }

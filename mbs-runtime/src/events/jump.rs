@@ -126,6 +126,7 @@ pub(crate) fn setting_of(dims: &Dims, table: &EventTable<'_>, i: u32) -> Option<
 }
 
 /// Length of the memory of a [`Jump`], for this many conditions and settings; a constant for generated models.
+#[inline(always)]
 pub(crate) const fn len(dims: &Dims, conditions: usize, settings: usize) -> usize {
     let (nv, rows, c) = (dims.nv, dims.joint_rows(), conditions);
     let n = nv + rows + c;

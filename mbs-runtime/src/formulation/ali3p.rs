@@ -68,6 +68,7 @@ impl Ali3p {
     };
 
     /// Length of the scratch a step needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         newton::scratch_len(dims)
     }

@@ -141,6 +141,7 @@ impl Assembly {
     }
 
     /// Length of the scratch that [`Assembly::begin_tree`] needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn tree_scratch_len(dims: &Dims) -> usize {
         dims.nu + dims.workspace
     }

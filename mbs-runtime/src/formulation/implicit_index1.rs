@@ -62,6 +62,7 @@ impl ImplicitIndex1 {
     }
 
     /// Length of the scratch a step needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         newton::scratch_len(dims) + 2 * dims.rows()
     }

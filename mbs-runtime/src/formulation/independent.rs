@@ -48,11 +48,13 @@ pub(crate) struct Choice<'a, S> {
 
 impl<'a, S: Scalar> Choice<'a, S> {
     /// How many numbers it has; all zero for none made yet. Those after the first [`Choice::kept_len`] belong to the step that is being made.
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims) -> usize {
         Self::kept_len(dims) + dims.nv * dims.nv
     }
 
     /// How many of them are a part of the state between steps.
+    #[inline(always)]
     pub(crate) const fn kept_len(dims: &Dims) -> usize {
         HEAD + dims.nv + dims.joint_rows() + dims.nq
     }
@@ -258,6 +260,7 @@ impl<'a, S: Scalar> Choice<'a, S> {
 const NEAR: f64 = 0.8;
 
 /// Length of the memory of [`Choice::make`].
+#[inline(always)]
 pub(crate) const fn memory_len(dims: &Dims) -> usize {
     dims.joint_rows() * dims.nv + dims.joint_rows() + dims.nv
 }

@@ -71,6 +71,7 @@ impl<'a, M: ConstrainedDynamics> MatrixR<'a, M> {
     }
 
     /// How many numbers a choice has; a constant for generated models.
+    #[inline(always)]
     pub const fn choice_len(dims: &Dims) -> usize {
         choice_len(dims)
     }
@@ -95,11 +96,13 @@ impl<'a, M: ConstrainedDynamics> MatrixR<'a, M> {
 }
 
 /// How many numbers a choice has.
+#[inline(always)]
 pub(crate) const fn choice_len(dims: &Dims) -> usize {
     Choice::<f64>::len(dims)
 }
 
 /// How many of them are a part of the state between steps.
+#[inline(always)]
 pub(crate) const fn kept_len(dims: &Dims) -> usize {
     Choice::<f64>::kept_len(dims)
 }
@@ -111,6 +114,7 @@ pub(crate) const fn in_independent(dims: &Dims, carries: bool) -> Dims {
 }
 
 /// Scratch beside that of the model: multipliers, rows, their Jacobian, a matrix with its pivots and right-hand side, and what a choice takes.
+#[inline(always)]
 pub(crate) const fn own_len(dims: &Dims) -> usize {
     let (rows, nv) = (dims.joint_rows(), dims.nv);
     let matrices = rows * nv + nv * nv + 2 * nv + dims.nq;

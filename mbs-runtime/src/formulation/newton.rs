@@ -158,6 +158,7 @@ pub(crate) struct Step<'a, M: Constrained> {
 }
 
 /// Length of the scratch of a step, with its inputs.
+#[inline(always)]
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     let own = 6 * dims.nq + 4 * dims.rows() + 2 * dims.n_projected;
     3 * dims.nu + own + leading::scratch_len(dims) + dims.n_carried + dims.workspace
@@ -237,6 +238,15 @@ impl<'a, M: Constrained> Step<'a, M> {
         Ok(step)
     }
 
+    /// λ and, where objectives read them, σ and κ.
+    #[inline(always)]
+    pub(crate) fn write_multipliers(&self, to: &mut [M::S]) {
+        copy(to, self.lambda);
+        if let Some(to) = to.get_mut(self.lambda.len()..) {
+            copy(to, self.projections);
+        }
+    }
+
     /// Gives the step to the state.
     #[inline(always)]
     pub(crate) fn finish(mut self, moving: &mut Moving<'_, M::S>) -> Result<StepStatistics, StepError> {
@@ -265,8 +275,7 @@ impl<'a, M: Constrained> Step<'a, M> {
         copy(moving.now.zd, zd);
         copy(moving.now.zdd, zdd);
         copy(moving.now.a, a);
-        let multipliers = self.lambda.iter().chain(&*self.projections);
-        moving.lambda.iter_mut().zip(multipliers).for_each(|(to, from)| *to = *from);
+        self.write_multipliers(moving.lambda);
         *moving.t = self.t_next;
         self.statistics.fallbacks = self.leading.fallbacks;
         Ok(self.statistics)

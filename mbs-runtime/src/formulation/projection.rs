@@ -175,9 +175,13 @@ impl<M: Constrained> Step<'_, M> {
         }
         add_scaled(self.next.zd, M::S::ONE, d);
         add_scaled(self.next.zdd, M::S::ONE, e);
-        keep_projections(dims.n_projected, self.projections, sigma, self.lambda)?;
+        if dims.n_projected > 0 {
+            keep_projections(dims.n_projected, self.projections, sigma, self.lambda)?;
+        }
         add_scaled(self.lambda, M::S::ONE, kappa);
-        find_kappa(dims.n_projected, self.projections, self.lambda)?;
+        if dims.n_projected > 0 {
+            find_kappa(dims.n_projected, self.projections, self.lambda)?;
+        }
         let statistics = &mut self.statistics;
         (statistics.velocity_projections, statistics.phid) = (2, largest(self.phi));
         (statistics.acceleration_projections, statistics.phidd) = (2, largest(phidd));

@@ -58,6 +58,7 @@ pub struct Record<'a, S> {
 
 impl<'a, S: Scalar> Record<'a, S> {
     /// Length of the slice; a constant for generated models.
+    #[inline(always)]
     pub const fn len(dims: &Dims) -> usize {
         3 + dims.nu + 6 * dims.nq + 4 * dims.rows() + dims.judged_rows()
     }
@@ -144,7 +145,6 @@ impl<'a, S: Scalar> Record<'a, S> {
     pub(crate) fn end<M: Constrained<S = S>>(&mut self, step: &Step<'_, M>) {
         copy(self.zd, step.next.zd);
         copy(self.zdd, step.next.zdd);
-        let multipliers = step.lambda.iter().chain(&*step.projections);
-        self.lambda.iter_mut().zip(multipliers).for_each(|(to, from)| *to = *from);
+        step.write_multipliers(self.lambda);
     }
 }

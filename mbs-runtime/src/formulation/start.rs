@@ -81,6 +81,7 @@ impl Assembly {
     pub const DEFAULT: Self = Self { max_iterations: 200 };
 
     /// Length of the scratch it needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         let n = dims.nq + dims.rows();
         7 * dims.nq + 4 * dims.rows() + 6 * n + n * n + 3 * dims.n_matrix + dims.nu + dims.workspace

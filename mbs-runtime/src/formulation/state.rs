@@ -50,6 +50,7 @@ pub struct State<'a, S> {
 
 impl<'a, S: Scalar> State<'a, S> {
     /// Length of the slice; a constant for generated models.
+    #[inline(always)]
     pub const fn len(dims: &Dims) -> usize {
         2 + 4 * dims.nq + dims.judged_rows() + 3 * dims.rows() + dims.n_carried
     }

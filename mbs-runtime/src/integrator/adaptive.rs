@@ -78,6 +78,7 @@ impl Adaptive {
     }
 
     /// Length of the scratch a step or a run needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         DormandPrince::scratch_len(dims)
     }

@@ -286,6 +286,7 @@ pub(crate) struct Stages<'a, S> {
 
 impl Dop853 {
     /// Length of the scratch a step needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         Self::MEMORY * dims.state() + field::scratch_len(dims)
     }

@@ -65,6 +65,7 @@ pub(crate) struct Stages<'a, S> {
 
 impl DormandPrince {
     /// Length of the scratch a step needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         Self::MEMORY * dims.state() + field::scratch_len(dims)
     }

@@ -92,16 +92,19 @@ pub(crate) trait Rates {
 }
 
 /// Scratch of a [`Field`].
+#[inline(always)]
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     3 * dims.nu + dims.workspace + stage_len(dims) + second_len(dims)
 }
 
 /// Length of a completed stage, of dynamics that complete.
+#[inline(always)]
 const fn stage_len(dims: &Dims) -> usize {
     if dims.n_choice > 0 { dims.state() } else { 0 }
 }
 
 /// Length of the second rate of coordinates, of dynamics whose rates may be weighted.
+#[inline(always)]
 const fn second_len(dims: &Dims) -> usize {
     if dims.n_choice > 0 { dims.nq } else { 0 }
 }

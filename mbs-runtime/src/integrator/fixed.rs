@@ -75,6 +75,7 @@ pub trait FixedStep: RungeKutta {
 }
 
 /// Length of what a run moves in place of y, where a method carries more.
+#[inline(always)]
 pub(crate) const fn carried_len(dims: &Dims) -> usize {
     if dims.n_excess > 0 { dims.stepped() } else { 0 }
 }

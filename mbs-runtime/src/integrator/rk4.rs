@@ -23,6 +23,7 @@ pub struct Rk4;
 
 impl Rk4 {
     /// Length of the scratch a step needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         Self::MEMORY * dims.state() + field::scratch_len(dims)
     }

@@ -88,6 +88,7 @@ pub(crate) struct ImplicitStages<'a, S> {
 
 impl Sdirk4 {
     /// Length of the scratch a step needs, at least; a constant for generated models. `dims` are those of [`Stiff`](crate::Stiff).
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         Self::MEMORY * dims.state() + field::scratch_len(dims)
     }

@@ -30,6 +30,7 @@ type Stages<'a, S> = ([&'a mut [S]; 2], &'a mut [S], Iteration<'a, S>);
 
 impl Trapezoidal {
     /// Length of the scratch a step needs, at least; a constant for generated models. `dims` are those of [`Stiff`](crate::Stiff).
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         Self::MEMORY * dims.stepped() + carried_len(dims) + field::scratch_len(dims)
     }

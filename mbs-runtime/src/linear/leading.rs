@@ -16,6 +16,7 @@ use crate::scalar::Scalar;
 use crate::system::{Dims, Units};
 
 /// Length of the scratch of a [`Leading`].
+#[inline(always)]
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     let n = dims.nq + dims.rows();
     dims.n_matrix + dims.n_factors + n * n + 2 * n

@@ -20,6 +20,7 @@ use crate::scalar::Scalar;
 use crate::system::Dims;
 
 /// Length of the scratch.
+#[inline(always)]
 pub(super) const fn scratch_len(dims: &Dims) -> usize {
     let (p, objectives) = (3 * dims.sensitivity.parameters, 4 * dims.n_objectives);
     dims.nq * (if p > objectives { p } else { objectives }) + Usual::<f64>::len(dims)
@@ -38,6 +39,7 @@ struct Usual<'a, S> {
 }
 
 impl<'a, S: Scalar> Usual<'a, S> {
+    #[inline(always)]
     const fn len(dims: &Dims) -> usize {
         6 * dims.nq + 6 * dims.rows() + dims.workspace
     }

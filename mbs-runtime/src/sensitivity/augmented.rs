@@ -45,17 +45,20 @@ use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
 
 /// Length of y.
+#[inline(always)]
 pub(crate) const fn len(dims: &Dims) -> usize {
     let derivatives = (dims.nq + dims.nv) * dims.sensitivity.parameters;
     dims.state() + derivatives + Gradient::<f64>::len(dims) + excess_len(dims)
 }
 
 /// Length of what a method carries, and of its derivatives.
+#[inline(always)]
 const fn excess_len(dims: &Dims) -> usize {
     dims.n_excess * (1 + dims.sensitivity.parameters)
 }
 
 /// Length of the scratch of an [`Augmented`] field; `dims` are those of the dynamics.
+#[inline(always)]
 pub(crate) const fn scratch_len(dims: &Dims, corrects: bool, completes: bool, implicit: bool) -> usize {
     let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
     let lists = dims.sensitivity.joint

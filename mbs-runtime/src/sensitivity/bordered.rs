@@ -88,6 +88,7 @@ pub(crate) struct Memory<'a, S> {
 }
 
 impl<'a, S: Scalar> Memory<'a, S> {
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         (columns + 4) * (dims.nq + dims.rows())
     }

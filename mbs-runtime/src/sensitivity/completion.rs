@@ -48,6 +48,7 @@ pub(crate) struct Completion<'a, S> {
 
 impl<'a, S: Scalar> Completion<'a, S> {
     /// Its length, for this many columns.
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         let (nv, rows) = (dims.nv, dims.joint_rows());
         RowLists::<S>::len(dims) + rows * nv + 2 * nv * nv + 3 * nv + (2 * nv + rows) * columns

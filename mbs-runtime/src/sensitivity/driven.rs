@@ -43,6 +43,7 @@ pub enum Term {
 
 impl Assembly {
     /// Length of the scratch that the derivatives of a driven motion need, at least.
+    #[inline(always)]
     pub const fn driven_scratch_len(dims: &Dims) -> usize {
         let (step, own, start) = (step::scratch_len(dims), work_len(dims), Self::scratch_len(dims));
         let most = if step > own { step } else { own };
@@ -206,6 +207,7 @@ impl Assembly {
     }
 }
 
+#[inline(always)]
 const fn list_len(dims: &Dims, term: Term) -> usize {
     match term {
         Term::Integrand => dims.sensitivity.integrands,

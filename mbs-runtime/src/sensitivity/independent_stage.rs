@@ -54,6 +54,7 @@ const fn wide(dims: &Dims, columns: usize) -> usize {
 
 impl<'a, S: Scalar> IndependentStage<'a, S> {
     /// Length of its memory, for solutions of this many columns.
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         let (n, wide) = (entries(dims), wide(dims, columns));
         let columns = (2 * n + 2 * dims.nv + dims.joint_rows()) * wide;

@@ -31,6 +31,7 @@ pub struct JointDerivatives<'a, S> {
 
 impl<'a, S: Scalar> JointDerivatives<'a, S> {
     /// Length of the slice; a constant for generated models.
+    #[inline(always)]
     pub const fn len(dims: &Dims) -> usize {
         (dims.nq + dims.nv) * dims.sensitivity.parameters
     }

@@ -26,6 +26,7 @@ pub struct Gradient<'a, S> {
 
 impl<'a, S> Gradient<'a, S> {
     /// Length of the slice; a constant for generated models.
+    #[inline(always)]
     pub const fn len(dims: &Dims) -> usize {
         dims.n_objectives * (1 + dims.sensitivity.parameters)
     }
@@ -56,6 +57,7 @@ pub(crate) struct Integrals<'a, S> {
 }
 
 impl<'a, S: Scalar> Integrals<'a, S> {
+    #[inline(always)]
     pub(crate) const fn scratch_len(dims: &Dims) -> usize {
         let lists = dims.sensitivity.integrands + dims.sensitivity.terminals;
         2 * Gradient::<f64>::len(dims) + lists

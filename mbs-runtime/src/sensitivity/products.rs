@@ -24,6 +24,7 @@ use crate::scalar::Scalar;
 use crate::system::Dims;
 
 /// Length of a column of all that products read and write.
+#[inline(always)]
 pub(super) const fn column_len(dims: &Dims) -> usize {
     2 * (dims.nq + dims.rows()) + 2 * dims.nq + dims.sensitivity.parameters + 2 * reads(dims)
 }

@@ -18,6 +18,7 @@ pub(crate) const fn objective_rows(dims: &Dims) -> usize {
 }
 
 /// Length of the memory of a check.
+#[inline(always)]
 pub(crate) const fn len(dims: &Dims) -> usize {
     let (rows, nv) = (dims.joint_rows(), dims.nv);
     let lists = 2 * dims.sensitivity.joint + dims.sensitivity.joint_factors;

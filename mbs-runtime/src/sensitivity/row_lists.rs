@@ -26,6 +26,7 @@ pub(crate) struct RowLists<'a, S> {
 }
 
 impl<'a, S: Scalar> RowLists<'a, S> {
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims) -> usize {
         6 * dims.sensitivity.joint + dims.sensitivity.joint_factors + dims.nv + dims.joint_rows()
     }

@@ -53,6 +53,7 @@ pub(crate) struct StageMatrix<'a, S> {
 
 impl<'a, S: Scalar> StageMatrix<'a, S> {
     /// Length of its memory, for solutions of this many columns.
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         if dims.n_choice > 0 {
             return IndependentStage::<S>::len(dims, columns);
@@ -246,6 +247,7 @@ pub(crate) struct StageTangent<'a, S> {
 
 impl<'a, S: Scalar> StageTangent<'a, S> {
     /// Length of its memory, for solutions of this many columns.
+    #[inline(always)]
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         let lists = dims.sensitivity.joint + dims.sensitivity.joint_factors;
         let own = dims.nq + 2 * dims.nv + 2 * dims.joint_rows();

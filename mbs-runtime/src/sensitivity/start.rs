@@ -46,12 +46,14 @@ const NEAREST: f64 = 0.01;
 const ROUNDING: f64 = 4096.0;
 
 /// Length of what stays over all of it: guesses, and derivatives of v.
+#[inline(always)]
 const fn guess_len(dims: &Dims) -> usize {
     2 * dims.nq + dims.nv * (1 + dims.sensitivity.parameters)
 }
 
 impl Assembly {
     /// Length of the scratch that [`Assembly::start_differentiated`] and [`Assembly::guess_differentiated`] need, at least.
+    #[inline(always)]
     pub const fn differentiated_scratch_len(dims: &Dims) -> usize {
         let (start, step, own) = (Self::scratch_len(dims), step::scratch_len(dims), work_len(dims));
         let most = if start > step { start } else { step };
@@ -174,6 +176,7 @@ fn put_column<S: Scalar>(columns: usize, k: usize, column: &[S], matrix: &mut [S
     }
 }
 
+#[inline(always)]
 pub(super) const fn work_len(dims: &Dims) -> usize {
     let (n, columns) = (dims.nq + dims.rows(), columns(dims));
     let lists = dims.sensitivity.newton + dims.sensitivity.projections;

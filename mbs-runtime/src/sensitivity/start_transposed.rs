@@ -22,6 +22,7 @@ use crate::system::Dims;
 
 impl Assembly {
     /// Length of the scratch that [`Assembly::start_transposed`] needs for this many columns, at least.
+    #[inline(always)]
     pub(crate) const fn transposed_scratch_len(dims: &Dims, columns: usize) -> usize {
         let (start, step, own) =
             (Self::scratch_len(dims), step::scratch_len(dims), super::start::work_len(dims));

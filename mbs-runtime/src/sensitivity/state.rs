@@ -36,6 +36,7 @@ pub struct StateDerivatives<'a, S> {
 
 impl<'a, S: Scalar> StateDerivatives<'a, S> {
     /// Length of the slice; a constant for generated models.
+    #[inline(always)]
     pub const fn len(dims: &Dims) -> usize {
         rows(dims) * dims.sensitivity.parameters
     }

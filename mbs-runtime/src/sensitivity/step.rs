@@ -163,12 +163,14 @@ pub(crate) const fn max_columns(dims: &Dims) -> usize {
 }
 
 /// Length of the scratch of a [`LinearisedStep`], or of a derivative without one.
+#[inline(always)]
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     let (by_lists, at_once) = (scratch_len_by_lists(dims), at_once::scratch_len(dims));
     if by_lists > at_once { by_lists } else { at_once }
 }
 
 /// Lengths of the derivatives of B x with B x = λ* and with B x = σ.
+#[inline(always)]
 const fn other_turned_len(dims: &Dims) -> [usize; 2] {
     let (tangent, judged) = (dims.sensitivity.tangent_product > 0, dims.n_projected > 0);
     let len = dims.sensitivity.projections;
@@ -186,6 +188,7 @@ const fn scratch_len_by_lists(dims: &Dims) -> usize {
 
 impl Ali3p {
     /// Length of the scratch that [`Ali3p::linearise`] needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn linearised_scratch_len(dims: &Dims) -> usize {
         scratch_len(dims)
     }
@@ -226,6 +229,7 @@ impl Ali3p {
 
 impl ImplicitIndex1 {
     /// Length of the scratch that [`ImplicitIndex1::linearise`] needs, at least; a constant for generated models.
+    #[inline(always)]
     pub const fn linearised_scratch_len(dims: &Dims) -> usize {
         scratch_len(dims)
     }

@@ -52,12 +52,14 @@ const fn width(dims: &Dims) -> usize {
 }
 
 /// Values of a matrix.
+#[inline(always)]
 const fn matrix_len(dims: &Dims) -> usize {
     dims.sensitivity.tangent_product * width(dims)
 }
 
 impl<'a, S: Scalar> TangentImpulses<'a, S> {
     /// Length of its memory: none for a model without the products.
+    #[inline(always)]
     pub(super) const fn len(dims: &Dims) -> usize {
         2 * matrix_len(dims) + 2 * dims.sensitivity.tangent_product + weights_len(dims)
     }
@@ -78,6 +80,7 @@ impl<'a, S: Scalar> TangentImpulses<'a, S> {
 }
 
 /// Columns of a transposed product.
+#[inline(always)]
 const fn weights_len(dims: &Dims) -> usize {
     if dims.sensitivity.tangent_product > 0 { max_columns(dims) } else { 0 }
 }

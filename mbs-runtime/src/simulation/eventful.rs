@@ -122,6 +122,7 @@ impl<T, E> Eventful<T, E> {
 const LOG: usize = 1 + 2 * MOST_EVENTS;
 
 /// Numbers that are kept of events, beside the state of the method.
+#[inline(always)]
 const fn kept_len(dims: &Dims, events: usize) -> usize {
     dims.nu + 3 * events + 3 + LOG
 }

@@ -58,6 +58,7 @@ pub struct GradientMemory;
 
 impl GradientMemory {
     /// Of implicit methods.
+    #[inline(always)]
     pub const fn implicit_len(dims: &Dims) -> usize {
         let start = Assembly::differentiated_scratch_len(dims);
         let run = scratch_len_of_run(dims, ImplicitIndex1::scratch_len(dims));
@@ -376,6 +377,7 @@ where
 }
 
 /// Length of the scratch of an assembled start with derivatives.
+#[inline(always)]
 pub(super) const fn assembled_start_len(dims: &Dims) -> usize {
     let assembled = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
     assembled + Assembly::differentiated_scratch_len(dims)

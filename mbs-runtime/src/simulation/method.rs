@@ -185,11 +185,13 @@ pub struct ImplicitMemory;
 
 impl ImplicitMemory {
     /// Length of the state.
+    #[inline(always)]
     pub const fn state_len(dims: &Dims) -> usize {
         State::<f64>::len(dims)
     }
 
     /// Length of the scratch.
+    #[inline(always)]
     pub const fn scratch_len(dims: &Dims) -> usize {
         larger(Assembly::scratch_len(dims), ImplicitIndex1::scratch_len(dims))
     }
@@ -201,6 +203,7 @@ pub struct ExplicitMemory;
 
 impl ExplicitMemory {
     /// Length of the state.
+    #[inline(always)]
     pub const fn state_len(dims: &Dims) -> usize {
         dims.state()
     }
@@ -236,6 +239,7 @@ pub struct IndependentMemory;
 
 impl IndependentMemory {
     /// Length of the state: y, and the choice of independent coordinates.
+    #[inline(always)]
     pub const fn state_len(dims: &Dims) -> usize {
         dims.state() + choice_len(dims)
     }
@@ -259,6 +263,7 @@ pub struct StiffIndependentMemory;
 
 impl StiffIndependentMemory {
     /// Length of the state: y, what a method carries, and the choice of independent coordinates.
+    #[inline(always)]
     pub const fn state_len(dims: &Dims) -> usize {
         IndependentMemory::state_len(dims) + Self::room(dims)
     }
