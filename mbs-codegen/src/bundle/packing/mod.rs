@@ -1,5 +1,5 @@
 //! Packing: two isomorphic operations as one operation on a vector of two numbers, a pack (superword-level parallelism,
-//! [LarsenAmarasinghe2000]).
+//! \[LarsenAmarasinghe2000\]).
 //!
 //! Mechanisms repeat themselves: the corners of a car, legs, the two projections of a step. Packed, a bundle has fewer and shorter
 //! instructions, and every number keeps its bits.
