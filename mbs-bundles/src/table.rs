@@ -387,10 +387,14 @@ macro_rules! bundles {
             JointSolve = joint_solve(factors: Factors) reads [Factors Rhs]
                 -> in_place(x: [joint_unknowns] "solution")
                 { pivots: None, exists: Always, cost: [], sections: none }
-            /// Derivatives of a correction onto the constraints for all parameters at once.
+            /// A correction onto the constraints and its derivatives for all parameters at once.
             DifferentiateCorrection = differentiate_correction(at: At, p_rho: PositionColumns, q_rho: VelocityColumns)
                 reads [Time Z V U PositionColumns VelocityColumns]
                 -> slices(
+                    dz: [nq] "correction of the coordinates",
+                    dv: [nv] "correction of the velocities",
+                    phi: [n_holonomic] "holonomic rows",
+                    phid: [joint_rows] "their rates, and the nonholonomic rows",
                     theta_rho: [nv parameters] "of the correction of positions, along the tangent",
                     v_rho: [nv parameters] "of the correction of velocities",
                     left: [2 joint_unknowns] "what solutions leave of both systems beyond rounding: none of it is positive where they are solved",

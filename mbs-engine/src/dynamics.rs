@@ -4,6 +4,7 @@
 //! compiled once and not once for each kind.
 
 use crate::{Damping, Interpreted};
+use mbs_runtime::formulation::Corrections;
 use mbs_runtime::inputs::Hold;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
@@ -166,9 +167,9 @@ impl<S: Scalar> JointDynamics for Dynamics<'_, S> {
         w: &mut [S],
         z: &mut [S],
         v: &mut [S],
-        each: impl FnMut(At<'_, S>, &[S], &[S], &mut [S]) -> Result<(), EvalError>,
+        along: impl Corrections<S>,
     ) -> Result<(), EvalError> {
-        of!(self, dynamics => dynamics.correct(at, w, z, v, each))
+        of!(self, dynamics => dynamics.correct(at, w, z, v, along))
     }
 
     fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {

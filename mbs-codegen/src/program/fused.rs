@@ -10,8 +10,8 @@ use super::equations::Equations;
 use super::{BundleKind, ProgramError};
 use crate::bundle::Specification;
 use crate::constrained::{
-    CoordinateDerivatives, CoordinateForm, JointDerivatives, JointForm, JointPlaces, LeadingMatrix,
-    ParameterPlaces, Pattern, Sections, Solution, Sparse,
+    CoordinateDerivatives, CoordinateForm, Correction, JointDerivatives, JointForm, JointPlaces,
+    LeadingMatrix, ParameterPlaces, Pattern, Sections, Solution, Sparse,
 };
 use crate::graph::{BinaryOp, ExprId, Graph, Node, Tangents};
 use crate::sparse::Factors;
@@ -785,7 +785,8 @@ impl<'a> CorrectionLists<'a> {
         let Self { places, nv, rows, .. } = *self;
         let theta = given(g, Group::PositionColumns, nv, parameters);
         let v = given(g, Group::VelocityColumns, nv, parameters);
-        let (mut results, mut left) = (Vec::new(), Vec::new());
+        let Correction { position, velocity, values, rates, .. } = self.form.correction.clone();
+        let (mut results, mut left) = (vec![position, velocity, values, rates], Vec::new());
         for part in [&self.positions, &self.velocities] {
             let mut columns = Columns::new(g, nv + rows, parameters);
             columns.add(true, 0, &places.tangent, &part.force_theta, &theta);

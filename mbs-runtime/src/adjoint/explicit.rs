@@ -34,6 +34,7 @@ use super::{
 };
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, normalised};
+use crate::formulation::Corrections;
 use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{
     Adaptive, AdaptiveRun, Controlled, ExplicitRun, Fixed, FixedStep, Hooks, Implicit, Iteration, Limits,
@@ -499,7 +500,7 @@ where
             let (y, _) = cut_mut("y", y, self.dims.state())?;
             let (z, v) = cut_mut("y", y, self.dims.nq)?;
             let at = At { t, z: &[], v: &[], x: &[], u };
-            self.system.correct(at, self.w, z, v, |_, _, _, _| Ok(()))?;
+            self.system.correct(at, self.w, z, v, ())?;
         }
         if self.system.completes() {
             let u = self.inputs.during_step(t, D::S::ONE);
@@ -1047,15 +1048,9 @@ where
             let u = field.inputs.during_step(t + h, D::S::ONE);
             let (z, v) = cut_mut("raw", end, dims.nq)?;
             let at = At { t: t + h, z: &[], v: &[], x: &[], u };
-            field.system.correct(at, field.w, z, v, |at, dz, dv, _| {
-                let (_, kept) = cut_mut("corrections", corrections, count * 2 * n)?;
-                let parts = at.z.iter().chain(at.v).chain(dz).chain(dv);
-                for (to, &from) in kept.iter_mut().zip(parts) {
-                    *to = from;
-                }
-                count += 1;
-                Ok(())
-            })?;
+            let mut keeping = Keeping { corrections, n, count };
+            field.system.correct(at, field.w, z, v, &mut keeping)?;
+            count = keeping.count;
         }
         if field.system.completes() {
             let u = field.inputs.during_step(t + h, D::S::ONE);
@@ -1466,5 +1461,25 @@ where
         let (z, v) = cut_mut("bar", self.bar, dims.nq).map_err(fail)?;
         pull_back(self.field.system, &dims, 1, y, self.rate_bar, self.changes, z, v).map_err(fail)?;
         Ok(scale)
+    }
+}
+
+/// Keeps the state before each correction, and the correction.
+struct Keeping<'a, S> {
+    corrections: &'a mut [S],
+    /// Length of a state.
+    n: usize,
+    count: usize,
+}
+
+impl<S: Scalar> Corrections<S> for &mut Keeping<'_, S> {
+    fn see(&mut self, at: At<'_, S>, dz: &[S], dv: &[S], _: &mut [S]) -> Result<(), EvalError> {
+        let (_, kept) = cut_mut("corrections", self.corrections, self.count * 2 * self.n)?;
+        let parts = at.z.iter().chain(at.v).chain(dz).chain(dv);
+        for (to, &from) in kept.iter_mut().zip(parts) {
+            *to = from;
+        }
+        self.count += 1;
+        Ok(())
     }
 }

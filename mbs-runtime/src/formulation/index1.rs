@@ -193,11 +193,43 @@ impl<T: ForwardDynamics + ConstraintCorrection> ForwardDynamics for OnConstraint
         v: &mut [T::S],
         x: &[T::S],
     ) -> Result<(), EvalError> {
-        correct(&self.0, At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
+        correct(&self.0, At { t, z: &[], v: &[], x, u }, w, z, v, ())
     }
 }
 
-/// Corrects z and v until nothing is left; `each` sees every correction before it is made: the instant, dz, dv, scratch.
+/// A correction of a state, and the rows that it makes zero.
+#[derive(Debug)]
+pub struct Found<'a, S> {
+    /// Of the coordinates.
+    pub dz: &'a mut [S],
+    /// Of the velocities.
+    pub dv: &'a mut [S],
+    /// Holonomic rows.
+    pub phi: &'a mut [S],
+    /// Their rates, and the nonholonomic rows.
+    pub phid: &'a mut [S],
+}
+
+/// What goes along with the corrections of a state; `()` for nothing.
+pub trait Corrections<S> {
+    /// Finds the next correction in its own way; false where it does not, and the model's bundle does.
+    #[inline(always)]
+    fn find(&mut self, _at: At<'_, S>, _w: &mut [S], _found: &mut Found<'_, S>) -> Result<bool, EvalError> {
+        Ok(false)
+    }
+
+    /// Sees every correction before it is made.
+    fn see(&mut self, at: At<'_, S>, dz: &[S], dv: &[S], w: &mut [S]) -> Result<(), EvalError>;
+}
+
+impl<S> Corrections<S> for () {
+    #[inline(always)]
+    fn see(&mut self, _: At<'_, S>, _: &[S], _: &[S], _: &mut [S]) -> Result<(), EvalError> {
+        Ok(())
+    }
+}
+
+/// Corrects z and v until nothing is left.
 #[inline(always)]
 pub(crate) fn correct<T: ConstraintCorrection>(
     system: &T,
@@ -205,7 +237,7 @@ pub(crate) fn correct<T: ConstraintCorrection>(
     w: &mut [T::S],
     z: &mut [T::S],
     v: &mut [T::S],
-    mut each: impl FnMut(At<'_, T::S>, &[T::S], &[T::S], &mut [T::S]) -> Result<(), EvalError>,
+    mut along: impl Corrections<T::S>,
 ) -> Result<(), EvalError> {
     let dims = system.dims();
     let (dz, w) = cut(w, dims.nq)?;
@@ -215,12 +247,15 @@ pub(crate) fn correct<T: ConstraintCorrection>(
     let units = system.units();
     let mut before = f64::INFINITY;
     for _ in 0..MAX_CORRECTIONS {
-        system.constraint_correction(At { z, v, ..at }, w, dz, dv, phi, phid)?;
+        let here = At { z, v, ..at };
+        if !along.find(here, w, &mut Found { dz, dv, phi, phid })? {
+            system.constraint_correction(here, w, dz, dv, phi, phid)?;
+        }
         let size = units.largest(dz);
         if !(all_finite(dz) && all_finite(dv)) || size > before {
             break;
         }
-        each(At { z, v, ..at }, dz, dv, w)?;
+        along.see(here, dz, dv, w)?;
         add_scaled(z, T::S::ONE, dz);
         add_scaled(v, T::S::ONE, dv);
         let scale = units.largest(z).max(1.0);

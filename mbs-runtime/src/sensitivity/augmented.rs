@@ -28,7 +28,7 @@ use core::ops::Range;
 use super::blocks::Product;
 use super::columns::Directions;
 use super::completion::Completion;
-use super::correction::Correction;
+use super::correction::{Correction, Differentiating};
 use super::derivatives::{JointObjectiveDerivatives, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
 use super::joint_values::JointValues;
@@ -551,9 +551,14 @@ impl<D: JointDynamics> Tangent<'_, D> {
         let directions = along(*directions, rho);
         let PartsMut { z, v, z_rho, v_rho, .. } = y;
         let at = At { t, z: &[], v: &[], x: &[], u };
-        system.correct(at, w, z, v, |at, dz, dv, w| {
-            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, directions, w)
-        })
+        let (system, known) = (*system, false);
+        system.correct(
+            at,
+            w,
+            z,
+            v,
+            Differentiating { system, dims, correction, directions, z_rho, v_rho, known },
+        )
     }
 }
 

@@ -15,8 +15,8 @@
 //! [ B  0  ] [σ_ρ ] = [−(Φd; Ψ)_θ θ_ρ − B v_ρ − (Φd; Ψ)_ρ − (B dv)_θ θ_ρ − (B dv)_ρ              ]
 //! ```
 //!
-//! and alike for dθ. Where the model has a bundle for it, this gives all columns at once, and says by how much its solutions miss their equations,
-//! each by the size of what that adds up; for what it does not solve to rounding (rows that depend on each other, almost or quite), and for other
+//! and alike for dθ. Where the model has a bundle for it, this gives the correction and all columns at once, and says by how much its solutions miss
+//! their equations, each by the size of what that adds up; for what it does not solve to rounding (rows that depend on each other, almost or quite), and for other
 //! directions than the parameters, there are lists and a dense solution in natural scales. Lists come from `joint_linearise`, whose
 //! tau = M vd + Bᵀλ − Q is linear in vd and λ, and whose c is linear in vd: differences of lists give each term alone, see [`RowLists`].
 
@@ -32,6 +32,7 @@ use crate::euler_parameters::{
     add_rates_transposed, add_tangents_transposed, rates, tangents, velocity_unit,
 };
 use crate::formulation::compliance::least_part;
+use crate::formulation::{Corrections, Found};
 use crate::linear::{add_scaled, all_finite, copy, largest, lu, symmetric};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
@@ -127,15 +128,16 @@ impl<'a, S: Scalar> Correction<'a, S> {
         }
     }
 
-    /// Takes the derivatives of z and v through the correction dz, dv at the instant `at`.
+    /// Takes the derivatives of z and v through the correction dz, dv at the instant `at`. Known: whether [`Correction::find`] found it.
     #[allow(clippy::too_many_arguments, reason = "a correction and its derivatives")]
-    pub(crate) fn differentiate<D: JointDynamics<S = S>>(
+    fn differentiate<D: JointDynamics<S = S>>(
         &mut self,
         system: &D,
         dims: &Dims,
         at: At<'_, S>,
         dz: &[S],
         dv: &[S],
+        known: bool,
         z_rho: &mut [S],
         v_rho: &mut [S],
         directions: Directions<'_, S>,
@@ -143,9 +145,8 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         let (model, columns) = (system.model(), dims.sensitivity.parameters);
         let places = model.joint_places();
-        tangents(system, at.z, columns, z_rho, self.theta)?;
         tangents(system, at.z, 1, dz, self.change)?;
-        if matches!(directions, Directions::Each) && self.differentiate_at_once(model, dims, at, v_rho, w)? {
+        if known {
             // dz_ρ = N dθ_ρ + N(z_ρ) dθ
             if system.euler_parameters().is_empty() {
                 add_scaled(z_rho, S::ONE, self.x);
@@ -156,6 +157,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             add_scaled(v_rho, S::ONE, self.b);
             return Ok(());
         }
+        tangents(system, at.z, columns, z_rho, self.theta)?;
         self.rows.evaluate(model, dims, &places, at, w)?;
         self.factor(model, dims, &places)?;
 
@@ -175,22 +177,30 @@ impl<'a, S: Scalar> Correction<'a, S> {
         Ok(())
     }
 
-    /// Into x and b: dθ_ρ and dv_ρ by one bundle. False, and nothing that counts is written, where there is none or it does not solve to rounding.
-    fn differentiate_at_once<M: JointSensitivities<S = S>>(
+    /// A correction and, into x and b, dθ_ρ and dv_ρ by one bundle. False, and nothing that counts is written, where there is none or it does not
+    /// solve to rounding.
+    #[allow(clippy::too_many_arguments, reason = "a correction and its derivatives")]
+    fn find<D: JointDynamics<S = S>>(
         &mut self,
-        model: &M,
+        system: &D,
         dims: &Dims,
         at: At<'_, S>,
+        z_rho: &[S],
         v_rho: &[S],
+        found: &mut Found<'_, S>,
         w: &mut [S],
     ) -> Result<bool, EvalError> {
+        let (model, columns) = (system.model(), dims.sensitivity.parameters);
         if !model.fuses_corrections() {
             return Ok(false);
         }
-        let n = dims.nv * dims.sensitivity.parameters;
+        tangents(system, at.z, columns, z_rho, self.theta)?;
+        let n = dims.nv * columns;
         let ((x, _), (b, _)) = (cut_mut("x", self.x, n)?, cut_mut("b", self.b, n)?);
-        let solved = model.differentiate_correction(at, self.theta, v_rho, w, x, b, self.column);
-        Ok(solved.is_ok() && at_rounding(self.column) && all_finite(x) && all_finite(b))
+        let Found { dz, dv, phi, phid } = found;
+        let left = &mut *self.column;
+        let solved = model.differentiate_correction(at, self.theta, v_rho, w, dz, dv, phi, phid, x, b, left);
+        Ok(solved.is_ok() && at_rounding(left) && all_finite(x) && all_finite(b))
     }
 
     /// Into θ̄, and added to v̄ and ρ̄, by one bundle: what the weights of dθ, in x, and of dv are of θ, v and ρ. False, and nothing that counts is
@@ -411,6 +421,37 @@ impl<'a, S: Scalar> Correction<'a, S> {
         }
         scale_rows(self.scales, columns, x);
         Ok(())
+    }
+}
+
+/// Derivatives that go along with the corrections of a state.
+pub(crate) struct Differentiating<'a, 'c, D: JointDynamics> {
+    pub(crate) system: &'a D,
+    pub(crate) dims: &'a Dims,
+    pub(crate) correction: &'a mut Correction<'c, D::S>,
+    pub(crate) directions: Directions<'a, D::S>,
+    pub(crate) z_rho: &'a mut [D::S],
+    pub(crate) v_rho: &'a mut [D::S],
+    /// Whether the last correction was found with its derivatives.
+    pub(crate) known: bool,
+}
+
+impl<D: JointDynamics> Corrections<D::S> for Differentiating<'_, '_, D> {
+    fn find(
+        &mut self,
+        at: At<'_, D::S>,
+        w: &mut [D::S],
+        found: &mut Found<'_, D::S>,
+    ) -> Result<bool, EvalError> {
+        let Self { system, dims, correction, directions, z_rho, v_rho, known } = self;
+        *known = matches!(directions, Directions::Each)
+            && correction.find(*system, dims, at, z_rho, v_rho, found, w)?;
+        Ok(*known)
+    }
+
+    fn see(&mut self, at: At<'_, D::S>, dz: &[D::S], dv: &[D::S], w: &mut [D::S]) -> Result<(), EvalError> {
+        let Self { system, dims, correction, directions, z_rho, v_rho, known } = self;
+        correction.differentiate(*system, dims, at, dz, dv, *known, z_rho, v_rho, *directions, w)
     }
 }
 

@@ -367,8 +367,9 @@ pub trait JointSensitivities: System {
         false
     }
 
-    /// From the derivatives of θ and v by all parameters, those of the correction dθ, dv onto the constraints that starts there; and in `left`
-    /// what the solutions leave of their equations beyond rounding, which is not positive where they count.
+    /// The correction onto the constraints, as [`ConstraintCorrection`](crate::ConstraintCorrection) finds it, and from the derivatives of θ and v by
+    /// all parameters those of the correction dθ, dv; in `left` what the solutions leave of their equations beyond rounding, which is not positive
+    /// where they count.
     #[allow(clippy::too_many_arguments, reason = "what a correction reads and writes")]
     fn differentiate_correction(
         &self,
@@ -376,6 +377,10 @@ pub trait JointSensitivities: System {
         _p_rho: &[Self::S],
         _q_rho: &[Self::S],
         _w: &mut [Self::S],
+        _dz: &mut [Self::S],
+        _dv: &mut [Self::S],
+        _phi: &mut [Self::S],
+        _phid: &mut [Self::S],
         _theta_rho: &mut [Self::S],
         _v_rho: &mut [Self::S],
         _left: &mut [Self::S],

@@ -7,7 +7,7 @@ use super::derivatives::JointSensitivities;
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, ConstraintRows, Stabilisation};
 use crate::error::EvalError;
 use crate::formulation::index1::correct;
-use crate::formulation::{Index1, MatrixR, OnConstraints};
+use crate::formulation::{Corrections, Index1, MatrixR, OnConstraints};
 use crate::integrator::Implicit;
 use crate::scalar::Scalar;
 use crate::system::{At, ForwardDynamics, System};
@@ -51,8 +51,7 @@ pub trait JointDynamics: System {
         lambda: &mut [Self::S],
     ) -> Result<(), EvalError>;
 
-    /// Brings z and v at the end of a step to where they should be. `each` sees every correction before it is made: the
-    /// instant, dz, dv, scratch.
+    /// Brings z and v at the end of a step to where they should be.
     #[inline(always)]
     fn correct(
         &self,
@@ -60,7 +59,7 @@ pub trait JointDynamics: System {
         _w: &mut [Self::S],
         _z: &mut [Self::S],
         _v: &mut [Self::S],
-        _each: impl FnMut(At<'_, Self::S>, &[Self::S], &[Self::S], &mut [Self::S]) -> Result<(), EvalError>,
+        _along: impl Corrections<Self::S>,
     ) -> Result<(), EvalError> {
         Ok(())
     }
@@ -258,8 +257,8 @@ impl<T: JointDynamics + ConstraintCorrection> JointDynamics for OnConstraints<T>
         w: &mut [T::S],
         z: &mut [T::S],
         v: &mut [T::S],
-        each: impl FnMut(At<'_, T::S>, &[T::S], &[T::S], &mut [T::S]) -> Result<(), EvalError>,
+        along: impl Corrections<T::S>,
     ) -> Result<(), EvalError> {
-        correct(&self.0, at, w, z, v, each)
+        correct(&self.0, at, w, z, v, along)
     }
 }

@@ -9,6 +9,7 @@ use super::joint_dynamics::JointDynamics;
 use super::stage_tangent::StageTangent;
 use crate::constrained::Stabilisation;
 use crate::error::EvalError;
+use crate::formulation::Corrections;
 use crate::inputs::Hold;
 use crate::integrator::Implicit;
 use crate::pieces::{Pieces, cut_mut};
@@ -148,7 +149,7 @@ impl<D: JointDynamics> ForwardDynamics for Stiff<'_, D> {
         v: &mut [D::S],
         x: &[D::S],
     ) -> Result<(), EvalError> {
-        self.correct(At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
+        self.correct(At { t, z: &[], v: &[], x, u }, w, z, v, ())
     }
 }
 
@@ -229,9 +230,9 @@ impl<D: JointDynamics> JointDynamics for Stiff<'_, D> {
         w: &mut [D::S],
         z: &mut [D::S],
         v: &mut [D::S],
-        each: impl FnMut(At<'_, D::S>, &[D::S], &[D::S], &mut [D::S]) -> Result<(), EvalError>,
+        along: impl Corrections<D::S>,
     ) -> Result<(), EvalError> {
         let (_, w) = cut_mut("w", w, self.kept())?;
-        self.0.correct(at, w, z, v, each)
+        self.0.correct(at, w, z, v, along)
     }
 }

@@ -103,7 +103,7 @@ impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for W
         v: &mut [S],
         x: &[S],
     ) -> Result<(), EvalError> {
-        self.dynamics.correct(At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
+        self.dynamics.correct(At { t, z: &[], v: &[], x, u }, w, z, v, ())
     }
 }
 

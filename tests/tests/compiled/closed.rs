@@ -228,10 +228,15 @@ fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str,
     let joint_unknowns = d.nv + d.joint_rows();
     if model.fuses_corrections() {
         let n = d.nv * s.parameters;
+        let [mut dz, mut dv, mut phi, mut phid] =
+            [out(d.nq), out(d.nv), out(d.n_holonomic), out(d.joint_rows())];
         let (mut theta, mut v, mut left) = (out(n), out(n), out(2 * joint_unknowns));
         let (p, q) = (&columns[..n], &columns[1..=n]);
-        model.differentiate_correction(here, p, q, &mut w, &mut theta, &mut v, &mut left).expect("regular");
-        all.push(("differentiate_correction", [theta, v, left].concat()));
+        let to = (&mut dz, &mut dv, &mut phi, &mut phid, &mut theta, &mut v, &mut left);
+        model
+            .differentiate_correction(here, p, q, &mut w, to.0, to.1, to.2, to.3, to.4, to.5, to.6)
+            .expect("regular");
+        all.push(("differentiate_correction", [dz, dv, phi, phid, theta, v, left].concat()));
     }
     let bars = self::columns(rhs, d.n_objectives);
     let rho_len = s.parameters * d.n_objectives;
