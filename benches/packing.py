@@ -23,7 +23,7 @@ LINES = [
     (r"let p\d+ = p::join\(", "join"),
     (r"let p\d+ = ", "pack_operation"),
     (r"let v\d+ = p::", "extract"),
-    (r"let v\d+ = ld\(w|st\(w", "move"),
+    (r"let v\d+ = ld\(w, |st\(w, ", "move"),
     (r"st\(out_", "result"),
     (r"let (v\d+|\(v\d+, v\d+\)) = ", "operation"),
 ]

@@ -27,6 +27,13 @@ fn started(model: &buggy::Model) -> [Vec<f64>; 2] {
     [state, derivatives]
 }
 
+/// How often steps make a tangent for Newton's method.
+const TANGENTS: [(&str, Tangent); 3] = [
+    ("tangent carried", Tangent::Carried),
+    ("one each step", Tangent::Reused),
+    ("one each iteration", Tangent::Exact),
+];
+
 /// Steps alone.
 fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
     let dims = model.dims();
@@ -46,12 +53,11 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
         });
         (timing, iterations as f64 / steps as f64)
     };
-    let (plain, each) = time(Ali3p::DEFAULT);
-    let (exact, exact_each) = time(Ali3p { tangent: Tangent::Exact, ..Ali3p::DEFAULT });
-    println!("{name}, h = {} ms, {steps} steps, {each:.2} iterations each", 1e3 * h);
-    show("step", plain, h);
-    show("exact tangents", exact, h);
-    println!("  with exact tangents {exact_each:.2} iterations each");
+    println!("{name}, h = {} ms, {steps} steps", 1e3 * h);
+    for (tangents, tangent) in TANGENTS {
+        let (timing, iterations) = time(Ali3p { tangent, ..Ali3p::DEFAULT });
+        show(&format!("{tangents}, {iterations:.2} iterations"), timing, h);
+    }
 }
 
 /// Steps with the gradient.
@@ -59,26 +65,28 @@ fn gradient(name: &str, model: &buggy::Model, h: f64, end: f64) {
     let dims = model.dims();
     let [start, start_derivatives] = started(model);
     let steps = (end / h).round() as usize;
-    let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h });
-    let mut scratch = vec![0.0; run.scratch_len(&dims)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let span = Span { start: 0.0, end, output: Output::Every(end) };
-    let whole = per_call(steps, || {
-        let (mut state, mut derivatives) = (start.clone(), start_derivatives.clone());
-        let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
-        let inputs = &mut NoInputs;
-        run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, watch)
-            .expect("converges");
-        black_box(&gradient);
-    });
     println!("{name} with its gradient, h = {} ms, {steps} steps", 1e3 * h);
-    show("step with gradient", whole, h);
+    for (tangents, tangent) in &TANGENTS[..2] {
+        let run = Differentiated(Fixed { method: Ali3p { tangent: *tangent, ..Ali3p::DEFAULT }, h });
+        let mut scratch = vec![0.0; run.scratch_len(&dims)];
+        let whole = per_call(steps, || {
+            let (mut state, mut derivatives) = (start.clone(), start_derivatives.clone());
+            let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
+            let inputs = &mut NoInputs;
+            run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, watch)
+                .expect("converges");
+            black_box(&gradient);
+        });
+        show(tangents, whole, h);
+    }
 }
 
 fn show(what: &str, timing: Timing, h: f64) {
     let us = |ns: f64| ns / 1e3;
     let (best, median) = (us(timing.best), us(timing.median));
-    println!("  {what:<20} {best:>8.1} µs {median:>8.1} µs, {:.0} times real time", h * 1e9 / timing.best);
+    println!("  {what:<36} {best:>8.1} µs {median:>8.1} µs, {:.0} times real time", h * 1e9 / timing.best);
 }
 
 /// Steps with all caches cold, and the worst of many hot ones.

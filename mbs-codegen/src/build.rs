@@ -83,7 +83,8 @@ impl Builder {
         self
     }
 
-    /// `Simd::Never` without vectors of two numbers, for processors that have none; otherwise in large bundles. Results are the same to the bit.
+    /// Vectors of two numbers: `Simd::Auto` in large bundles where they pay, `Never` for processors that have none, `Always` wherever two operations
+    /// are alike. Results are the same to the bit.
     pub fn simd(mut self, simd: Simd) -> Builder {
         self.request.options.simd = simd;
         self

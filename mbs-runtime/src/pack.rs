@@ -12,13 +12,16 @@ use mbs_simd::rounded_once;
 mod rounded_once {
     use super::{Pack, first, join, math, neg, second};
 
+    #[inline(always)]
     pub(super) fn mul_add(a: Pack, b: Pack, c: Pack) -> Pack {
         let lane = |of: fn(Pack) -> f64| math::mul_add(of(a), of(b), of(c));
         join(lane(first), lane(second))
     }
+    #[inline(always)]
     pub(super) fn mul_sub(a: Pack, b: Pack, c: Pack) -> Pack {
         mul_add(a, b, neg(c))
     }
+    #[inline(always)]
     pub(super) fn neg_mul_add(a: Pack, b: Pack, c: Pack) -> Pack {
         mul_add(neg(a), b, c)
     }

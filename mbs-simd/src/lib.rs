@@ -1,10 +1,10 @@
 //! Two doubles as one vector: what packed bundles of generated solvers compute with.
 //!
-//! Every function acts lane by lane, so that each lane has the bits of the scalar operation. On x86-64 a [`Pack`] is a vector register of
+//! Every function acts lane by lane, so that each lane has the bits of the scalar operation; those of what is not a number mean nothing. On x86-64 a [`Pack`] is a vector register of
 //! SSE2, which every such processor has; elsewhere it is an array, of which a compiler may make vectors.
 //!
-//! Safe Rust has no vectors of its own yet, and compilers find only some of them in arrays: the step of a vehicle takes 1.4 times as long
-//! with arrays (`benches/README.md`). So the module of x86-64 calls intrinsics, with the proof that it may.
+//! Safe Rust has no vectors of its own yet, and compilers find only some of them in arrays: the gradient of a vehicle took 1.2 times as long
+//! with arrays as with vectors (`benches/README.md`). So the module of x86-64 calls intrinsics, with the proof that it may.
 #![no_std]
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]

@@ -1,10 +1,12 @@
 //! Packs as vectors of SSE2.
 //!
-//! Proof that the unsafe code below is sound. There are three kinds:
+//! Proof that the unsafe code below is sound. There are four kinds:
 //!
 //! - Calls of functions with a target feature are undefined where the processor does not have it. This module is compiled only where the target
 //!   has SSE2 (`cfg` in `lib.rs`), and fused functions only where it has FMA. A program that is compiled for these features is already
 //!   undefined on a processor without them, whatever it calls.
+//! - These functions have the System V convention. Caller and callee are compiled by one compiler for a target with SSE2, so that vectors of 16
+//!   bytes are passed in its registers; FMA changes nothing of that. Intrinsics do not unwind. Nothing relies on inlining.
 //! - `__m128d` and `[f64; 2]` are transmuted into each other: both are 16 bytes, of which every pattern is a value, the first number first.
 //! - `load` and `store` read and write 16 bytes at an entry of a slice, with the alignment of a double, after a check that two entries
 //!   are there.
@@ -75,7 +77,7 @@ macro_rules! vector {
             pub fn $name($($argument: super::Pack),+) -> super::Pack {
                 #[inline]
                 #[target_feature(enable = $feature)]
-                #[allow(improper_ctypes_definitions, reason = "called from Rust only, and inlined")]
+                #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
                 extern "sysv64" fn vector($($argument: x86::__m128d),+) -> x86::__m128d {
                     $value
                 }

@@ -1,4 +1,4 @@
-//! Interprets a bundle: the same statements, in the same order, as the printed code.
+//! Interprets a bundle: the same statements as the printed code, in the same order unless that is packed.
 
 use super::{Bundle, Memory, Operand, Operation, Run, Segment, Statement};
 use crate::graph::UnaryOp;

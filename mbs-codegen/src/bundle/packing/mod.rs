@@ -1,7 +1,7 @@
 //! Packing: two isomorphic operations as one operation on a vector of two numbers, a pack (superword-level parallelism,
 //! \[LarsenAmarasinghe2000\]).
 //!
-//! Mechanisms repeat themselves: the corners of a car, legs, the two projections of a step. Packed, a bundle has fewer and shorter
+//! Mechanisms repeat themselves: the corners of a car, legs, the two projections of a step. Packed, a bundle has fewer
 //! instructions, and every number keeps its bits.
 //!
 //! Input: a bundle without kernels and loops. Output: the same operations in segments of their own, with slots of their own, for the

@@ -1,6 +1,6 @@
 //! Orders single operations, packs and joins; splits them into segments; assigns slots to what more than one segment reads.
 //!
-//! An operation stands where the later of its two was written, a join before its first reader.
+//! A pack stands where the later of its two operations was written, a join before its first reader.
 
 use super::partners::{Partners, operands};
 use super::{Lane, PackId, PackOperation, Packed, Step, VectorOp};
@@ -34,7 +34,7 @@ struct Units {
     needs: Vec<Vec<usize>>,
     /// The unit that assigns a value.
     of: Vec<usize>,
-    /// Where it would stand.
+    /// The statement of the bundle at which it would stand; of a pack the later one.
     places: Vec<usize>,
 }
 
@@ -251,7 +251,7 @@ struct Writer<'a> {
     units: &'a Units,
     /// The last segment that reads a value by itself.
     last_reads: Vec<u32>,
-    /// Where what another segment reads stands.
+    /// The slot of each unit that a later segment reads.
     slots: Vec<Option<u32>>,
     /// The last segment in which the pack of a unit is ready.
     packs: Vec<u32>,

@@ -1,13 +1,19 @@
 //! Checks that a packed bundle computes what the bundle computes: what each slot and each lane holds is followed from step to step.
 
 use super::partners::{exchanged, operands};
-use super::{Lane, PackId, PackOperation, Packed, Step, VectorOp};
+use super::{Lane, PackId, PackOperation, Packed, Step, VectorOp, flat};
 use crate::bundle::{Bundle, Operand, Operation, Segment, Statement, ValueId};
 
 /// A value is ready in the segment that reads it, a slot is written before it is read and read as what it holds, every value is computed by
 /// the bundle's own operation on the bundle's own operands, up to the order of factors and summands, and every result is written once,
 /// with what the bundle writes.
 pub fn verify(bundle: &Bundle, packed: &Packed) -> Result<(), String> {
+    if flat(bundle).is_none() {
+        return Err(format!(
+            "bundle `{}` has kernels, loops or runs of slots and cannot be packed",
+            bundle.name
+        ));
+    }
     let mut checker = Checker {
         definitions: vec![None; bundle.values as usize],
         results: bundle.results.iter().map(|result| vec![None; result.len as usize]).collect(),
@@ -66,7 +72,7 @@ impl Checker {
         }
     }
 
-    /// Something, if the step is sound.
+    /// `Some` if the step is sound.
     fn step(&mut self, step: &Step) -> Option<()> {
         match *step {
             Step::One(statement) => self.statement(&statement),
@@ -111,7 +117,9 @@ impl Checker {
                 same(wanted, value).then_some(())?;
             }
             Statement::Compute(value, _) | Statement::SinCos(value, ..) => {
-                (self.definitions.get(value.0 as usize)? == &Some(*statement)).then_some(())?;
+                let own = self.definitions.get(value.0 as usize)?.as_ref()?;
+                (own == statement && read(own).into_iter().zip(read(statement)).all(|(a, b)| same(a, b)))
+                    .then_some(())?;
             }
         }
         statement.assigns(|value| {
@@ -161,6 +169,13 @@ impl Checker {
         self.packs[index] = (self.segment, both);
         Some(())
     }
+}
+
+/// The operands of a statement.
+fn read(statement: &Statement) -> Vec<Operand> {
+    let mut all = Vec::new();
+    statement.operands(|operand| all.push(operand));
+    all
 }
 
 /// The same operand, constants to the bit.

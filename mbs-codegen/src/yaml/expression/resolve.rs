@@ -772,6 +772,7 @@ impl<'a> Resolver<'a> {
 
     /// `rate(…)` of a coordinate, or of an expression of positions, time and parameters.
     fn rate(&mut self, e: &Syntax, of: &Syntax) -> Found<Typed> {
+        self.refuse_two_meanings(of)?;
         let addressed = match &of.kind {
             SyntaxKind::Name(name) => {
                 self.scope.symbol(name).is_none() && !CONSTANTS.contains(&name.as_str())
@@ -812,6 +813,20 @@ impl<'a> Resolver<'a> {
                 Typed::Vector(Vector::Components(Box::new([part(0), part(1), part(2)])))
             }
         })
+    }
+
+    /// An error where a name is both a joint with one coordinate and a value: the rate of a parameter is zero, which nobody asks for.
+    fn refuse_two_meanings(&self, of: &Syntax) -> Found<()> {
+        if let SyntaxKind::Name(name) = &of.kind
+            && self.scope.symbol(name).is_some()
+            && let Some(Thing::Joint(id)) = self.scope.thing(name)
+            && let [coordinate] = &self.symbols.joints[id.index()].coordinates[..]
+        {
+            let message = format!("`{name}` is a joint and also a parameter, an input or a definition");
+            let remedy = format!("write `rate({name}.{coordinate})` for the joint, or rename one of the two");
+            return Err(Problem::new(of.at, message).help(remedy));
+        }
+        Ok(())
     }
 
     fn function(
