@@ -4,6 +4,7 @@ use crate::entry::{
     Argument, Entry, Exists, Family, Measure, Pivots, ResultEntry, Section, Sections, Shape, Written,
 };
 use crate::{Group, Size};
+use core::slice;
 
 macro_rules! kinds {
     ($(trait $Trait:ident in $Family:ident {
@@ -217,6 +218,26 @@ impl BundleKind {
         BundleKind::Outputs,
         BundleKind::Objectives,
     ];
+
+    /// What the file's runs and their gradients need, without energies, markers and outputs.
+    pub const GRADIENT: [BundleKind; 2] = [BundleKind::Objectives, BundleKind::StartDerivatives];
+
+    /// Requests that have a name.
+    pub const REQUESTS: [(&str, &[BundleKind]); 3] =
+        [("standard", &Self::STANDARD), ("gradient", &Self::GRADIENT), ("all", &Self::ALL)];
+
+    /// The bundles of a request: of one of [`BundleKind::REQUESTS`], or the one with this name.
+    pub fn requested(name: &str) -> Option<&'static [BundleKind]> {
+        let known = Self::REQUESTS.iter().find(|(own, _)| *own == name).map(|(_, kinds)| *kinds);
+        known.or_else(|| {
+            ENTRIES.iter().find(|entry| entry.name == name).map(|entry| slice::from_ref(&entry.kind))
+        })
+    }
+
+    /// What a request may name.
+    pub fn request_names() -> impl Iterator<Item = &'static str> + Clone {
+        Self::REQUESTS.iter().map(|(name, _)| *name).chain(Self::ALL.into_iter().map(BundleKind::name))
+    }
 
     /// All that is said of it.
     pub const fn entry(self) -> &'static Entry {

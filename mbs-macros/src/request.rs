@@ -170,20 +170,22 @@ fn bundles(input: ParseStream<'_>) -> Result<Vec<BundleKind>> {
         let content;
         bracketed!(content in input);
         let words = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;
-        return words.iter().map(bundle).collect();
+        let found: Result<Vec<_>> = words.iter().map(bundle).collect();
+        return Ok(found?.concat());
     }
     let word = input.call(Ident::parse_any)?;
-    match word.to_string().as_str() {
-        "all" => Ok(BundleKind::ALL.to_vec()),
-        "standard" => Ok(BundleKind::STANDARD.to_vec()),
-        _ => Err(Error::new(word.span(), "write `all`, `standard`, or names in brackets")),
+    let name = word.to_string();
+    match BundleKind::REQUESTS.iter().find(|(own, _)| *own == name) {
+        Some((_, kinds)) => Ok(kinds.to_vec()),
+        None => Err(Error::new(word.span(), "write `all`, `standard`, `gradient`, or names in brackets")),
     }
 }
 
-fn bundle(word: &Ident) -> Result<BundleKind> {
+fn bundle(word: &Ident) -> Result<&'static [BundleKind]> {
     let name = word.to_string();
-    BundleKind::from_name(&name).ok_or_else(|| {
-        Error::new(word.span(), unknown("bundle", &name, &BundleKind::ALL.map(BundleKind::name)))
+    BundleKind::requested(&name).ok_or_else(|| {
+        let names: Vec<&str> = BundleKind::request_names().collect();
+        Error::new(word.span(), unknown("bundle", &name, &names))
     })
 }
 

@@ -15,6 +15,10 @@ model_solver! {
         case: "shaken",
         bundles: all,
     }
+
+    mod pendulums = "../models/double_pendulum.yaml" { bundles: gradient }
+    mod crank = "../models/slider_crank.yaml" { bundles: gradient }
+    mod whole_crank = "../models/slider_crank.yaml" { bundles: [standard, gradient] }
 }
 
 mod own_name {
@@ -80,4 +84,16 @@ fn the_case_sets_the_inputs() {
         y[shaken::NAMES.index(Quantity::Coordinate, "rail.x").expect("a coordinate")]
     };
     assert!((run(true) - run(false)).abs() > 0.1);
+}
+
+/// A module for gradients has the gradient of the whole one.
+#[test]
+fn a_request_for_gradients_has_them() {
+    let found = pendulums::gradient(&pendulums::Parameters::default()).expect("a run");
+    let whole = own_name::double_pendulum::Parameters::default();
+    let expected = own_name::double_pendulum::gradient(&whole).expect("a run");
+    assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    let found = crank::gradient(&crank::Parameters::default()).expect("a run");
+    let expected = whole_crank::gradient(&whole_crank::Parameters::default()).expect("a run");
+    assert_eq!(format!("{found:?}"), format!("{expected:?}"));
 }

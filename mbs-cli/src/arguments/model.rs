@@ -85,7 +85,7 @@ pub(crate) struct Generate {
     /// Results are the same to the bit.
     #[arg(long, value_enum, default_value_t = SimdOption::Auto)]
     pub(crate) simd: SimdOption,
-    /// Which bundles of equations: names separated by commas, `standard` or `all`.
+    /// Which bundles of equations: names separated by commas, `standard`, `gradient` or `all`.
     #[arg(
         long,
         value_name = "NAMES",
@@ -285,26 +285,23 @@ impl From<Reference> for ReferencePoint {
 pub(crate) struct Bundles(pub(crate) Vec<BundleKind>);
 
 fn bundles(name: &str) -> Result<Bundles, String> {
-    match name {
-        "all" => Ok(Bundles(BundleKind::ALL.to_vec())),
-        "standard" => Ok(Bundles(BundleKind::STANDARD.to_vec())),
-        name => match BundleKind::from_name(name) {
-            Some(kind) => Ok(Bundles(vec![kind])),
+    BundleKind::requested(name).map(|kinds| Bundles(kinds.to_vec())).ok_or_else(|| {
+        let names = BundleKind::request_names();
+        match nearest(name, names.clone()) {
+            Some(near) => format!("there is no bundle `{name}`; did you mean `{near}`?"),
             None => {
-                let names = BundleKind::ALL.map(BundleKind::name);
-                Err(match nearest(name, names) {
-                    Some(near) => format!("there is no bundle `{name}`; did you mean `{near}`?"),
-                    None => format!("there is no bundle `{name}`; there are: {}", names.join(", ")),
-                })
+                let names: Vec<&str> = names.collect();
+                format!("there is no bundle `{name}`; there are: {}", names.join(", "))
             }
-        },
-    }
+        }
+    })
 }
 
 fn bundles_help() -> String {
     let names = |kinds: &[BundleKind]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>();
     format!(
-        "Which bundles of equations: names separated by commas, `standard` or `all`.\n\nstandard: {}\nall: {}",
+        "Which bundles of equations: names separated by commas, `standard`, `gradient` or `all`.\n\nstandard: {}, and what the file's runs \
+         and their gradients need\ngradient: what these need and nothing else\nall: {}",
         names(&BundleKind::STANDARD).join(", "),
         names(&BundleKind::ALL).join(", ")
     )

@@ -215,3 +215,32 @@ fn bits_that_are_the_same_everywhere_need_no_fused_operation() {
     assert!(target.contains("m::mul_add") && target.contains("use ::mbs_runtime::math as m;"));
     assert_eq!(target, done(&["generate", &model]), "the default");
 }
+
+/// `gradient` has what a run with its gradient needs and nothing else, whatever the method; it may stand among other names.
+#[test]
+fn bundles_for_a_gradient() {
+    let folder = Folder::new();
+    let five_bar = std::fs::read_to_string(shipped("five_bar")).expect("a shipped model");
+    let model = &folder.path("model.yaml");
+    for method in [
+        "formulation: ali3p",
+        "formulation: index1, integrator: rk4",
+        "formulation: index1, integrator: dop853",
+        "formulation: index1, integrator: trapezoidal",
+        "formulation: penalty, integrator: rk4",
+        "formulation: index1, integrator: sdirk4",
+        "formulation: matrix_r, integrator: dormand_prince",
+        "formulation: matrix_r, integrator: trapezoidal",
+    ] {
+        let text = five_bar.replacen("simulation: {", &format!("simulation: {{{method}, "), 1);
+        assert_ne!(text, five_bar);
+        std::fs::write(model, text).expect("a writable folder");
+        let code = |bundles: &str| done(&["generate", model, "--bundles", bundles]);
+        let [standard, gradient, more] = ["standard", "gradient", "gradient,energy"].map(code);
+        let size = |code: &str| code.lines().count();
+        assert!(gradient.contains("pub fn gradient(") && standard.contains("pub fn gradient("), "{method}");
+        assert!(size(&gradient) < size(&more) && size(&more) < size(&standard), "{method}");
+        assert!(!gradient.contains("fn energy(") && !gradient.contains("fn marker"), "{method}");
+        assert!(gradient.lines().nth(1).is_some_and(|line| line.contains("--bundles gradient -o FILE")));
+    }
+}

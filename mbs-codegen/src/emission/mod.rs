@@ -114,11 +114,14 @@ fn header(program: &Program, source: &Source<'_>, module: &str, target: &Target)
         crate::kinematics::ReferencePoint::CentreOfMass => " --reference com",
         crate::kinematics::ReferencePoint::Origin => "",
     };
-    let bundles = if program.options.bundles == BundleKind::STANDARD {
-        String::new()
-    } else {
-        let names: Vec<&str> = program.options.bundles.iter().map(|b| b.name()).collect();
-        format!(" --bundles {}", names.join(","))
+    let requested = BundleKind::REQUESTS.iter().find(|(_, kinds)| program.options.bundles == *kinds);
+    let bundles = match requested {
+        Some(("standard", _)) => String::new(),
+        Some((name, _)) => format!(" --bundles {name}"),
+        None => {
+            let names: Vec<&str> = program.options.bundles.iter().map(|b| b.name()).collect();
+            format!(" --bundles {}", names.join(","))
+        }
     };
     let pairs = match program.options.pairs {
         Pairs::Auto => "",

@@ -4,7 +4,7 @@ use crate::model::{Formulation, GradientMethod, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
-/// all of [`BundleKind::STANDARD`] brings what the methods of the file and its cases need, of a model that is differentiated the derivatives of its
+/// all of [`BundleKind::STANDARD`] or of [`BundleKind::GRADIENT`] brings what the methods of the file and its cases need, of a model that is differentiated the derivatives of its
 /// dynamics, too, and one bundle of a family that comes together brings the others. Neither the order of a request nor its repetitions matter.
 pub(super) fn resolve(
     requested: &[BundleKind],
@@ -35,13 +35,24 @@ pub(super) fn resolve(
             _ => kinds.push(kind),
         }
     }
-    if !only && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
+    let all_of = |kinds: &[BundleKind]| kinds.iter().all(|kind| requested.contains(kind));
+    if !only && (all_of(&BundleKind::STANDARD) || all_of(&BundleKind::GRADIENT)) {
         for simulation in simulations {
             let explicit = simulation.is_in_joint_form(constrained);
-            if !explicit {
+            // Starts under constraints are found in coordinate form.
+            if constrained || !explicit {
                 kinds.extend(BundleKind::COORDINATE_FORM);
             }
-            // Starts under constraints are found in coordinate form.
+            if explicit {
+                kinds.push(if constrained {
+                    BundleKind::ConstrainedDynamics
+                } else {
+                    BundleKind::ForwardDynamics
+                });
+            }
+            if simulation.corrects_steps(constrained) {
+                kinds.push(BundleKind::ConstraintCorrection);
+            }
             if differentiated && (constrained || !explicit) {
                 kinds.extend(BundleKind::SENSITIVITIES);
                 if simulation.projects_with_tangent() {

@@ -203,6 +203,16 @@ impl<'t> Reader<'t> {
                 let words = Tangent::ALL.map(|tangent| (tangent.keyword(), tangent));
                 if let Some(tangent) = self.word(node, "a tangent", &words) {
                     simulation.newton_tangent = tangent;
+                    if tangent == Tangent::Carried && simulation.is_in_joint_form(settings.constrained) {
+                        let steps = match formulation {
+                            Formulation::MatrixR => format!("of `{}`", formulation.keyword()),
+                            _ => format!("by `{}`", integrator.keyword()),
+                        };
+                        let message = format!("steps {steps} carry no tangent: this has no effect");
+                        self.diagnostics.warning(node.span, message).help(
+                            "implicit steps of `ali3p`, `index1` and `penalty` do, by `trapezoidal`, `newmark` or `generalized_alpha`",
+                        );
+                    }
                 }
             }
         }
