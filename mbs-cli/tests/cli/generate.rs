@@ -243,4 +243,21 @@ fn bundles_for_a_gradient() {
         assert!(!gradient.contains("fn energy(") && !gradient.contains("fn marker"), "{method}");
         assert!(gradient.lines().nth(1).is_some_and(|line| line.contains("--bundles gradient -o FILE")));
     }
+    // Every kind of mechanism, with events and without: a gradient where the standard bundles have one.
+    for name in [
+        "pendulum",
+        "bicycle",
+        "governor",
+        "spinning_top",
+        "five_bar_bouncing",
+        "knee_lock",
+        "crank_rocker",
+        "tree20",
+    ] {
+        let code = |bundles: &str| done(&["generate", &shipped(name), "--bundles", bundles]);
+        assert!(
+            code("standard").contains("pub fn gradient(") && code("gradient").contains("pub fn gradient("),
+            "{name}"
+        );
+    }
 }

@@ -199,7 +199,7 @@ impl<T: ForwardDynamics + ConstraintCorrection> ForwardDynamics for OnConstraint
 
 /// A correction of a state, and the rows that it makes zero.
 #[derive(Debug)]
-pub struct Found<'a, S> {
+pub struct StateCorrection<'a, S> {
     /// Of the coordinates.
     pub dz: &'a mut [S],
     /// Of the velocities.
@@ -214,7 +214,12 @@ pub struct Found<'a, S> {
 pub trait Corrections<S> {
     /// Finds the next correction in its own way; false where it does not, and the model's bundle does.
     #[inline(always)]
-    fn find(&mut self, _at: At<'_, S>, _w: &mut [S], _found: &mut Found<'_, S>) -> Result<bool, EvalError> {
+    fn find(
+        &mut self,
+        _at: At<'_, S>,
+        _w: &mut [S],
+        _found: &mut StateCorrection<'_, S>,
+    ) -> Result<bool, EvalError> {
         Ok(false)
     }
 
@@ -248,7 +253,7 @@ pub(crate) fn correct<T: ConstraintCorrection>(
     let mut before = f64::INFINITY;
     for _ in 0..MAX_CORRECTIONS {
         let here = At { z, v, ..at };
-        if !along.find(here, w, &mut Found { dz, dv, phi, phid })? {
+        if !along.find(here, w, &mut StateCorrection { dz, dv, phi, phid })? {
             system.constraint_correction(here, w, dz, dv, phi, phid)?;
         }
         let size = units.largest(dz);

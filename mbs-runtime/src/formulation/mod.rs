@@ -44,7 +44,7 @@ pub use ali3p::{Ali3p, ProjectionMatrix};
 pub(crate) use ali3p::{refuse_first_order_states, refuse_projection_multipliers};
 pub use compliance::Penalty;
 pub use implicit_index1::ImplicitIndex1;
-pub use index1::{Corrections, Found, Index1, OnConstraints};
+pub use index1::{Corrections, Index1, OnConstraints, StateCorrection};
 pub use matrix_r::MatrixR;
 pub use newton::Tangent;
 pub use record::Record;

@@ -58,3 +58,27 @@ pub(crate) fn add_scaled<S: Scalar>(y: &mut [S], a: S, x: &[S]) {
         *y += a * x;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::all_finite;
+
+    /// One value that is not finite is found at every place, whatever stands beside it, and nothing else is taken for one.
+    #[test]
+    fn what_is_not_finite_is_found() {
+        let finite = [0.0, -0.0, f64::MAX, f64::MIN, f64::MIN_POSITIVE, -5e-324, 1.0];
+        for n in 0..=finite.len() {
+            assert!(all_finite(&finite[..n]), "{n}");
+            for place in 0..n {
+                for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                    let mut values = finite;
+                    values[place] = bad;
+                    assert!(!all_finite(&values[..n]), "{bad} at {place} of {n}");
+                    // Its opposite does not make up for it.
+                    values[n - 1 - place] = -bad;
+                    assert!(!all_finite(&values[..n]), "{bad} at {place} of {n}");
+                }
+            }
+        }
+    }
+}

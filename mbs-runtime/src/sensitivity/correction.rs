@@ -32,7 +32,7 @@ use crate::euler_parameters::{
     add_rates_transposed, add_tangents_transposed, rates, tangents, velocity_unit,
 };
 use crate::formulation::compliance::least_part;
-use crate::formulation::{Corrections, Found};
+use crate::formulation::{Corrections, StateCorrection};
 use crate::linear::{add_scaled, all_finite, copy, largest, lu, symmetric};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
@@ -147,7 +147,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         let places = model.joint_places();
         tangents(system, at.z, 1, dz, self.change)?;
         if known {
-            // dz_ρ = N dθ_ρ + N(z_ρ) dθ
+            // dz_ρ = N dθ_ρ + N(z_ρ) dθ; without Euler parameters N = 1
             if system.euler_parameters().is_empty() {
                 add_scaled(z_rho, S::ONE, self.x);
             } else {
@@ -187,7 +187,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         at: At<'_, S>,
         z_rho: &[S],
         v_rho: &[S],
-        found: &mut Found<'_, S>,
+        found: &mut StateCorrection<'_, S>,
         w: &mut [S],
     ) -> Result<bool, EvalError> {
         let (model, columns) = (system.model(), dims.sensitivity.parameters);
@@ -197,7 +197,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         tangents(system, at.z, columns, z_rho, self.theta)?;
         let n = dims.nv * columns;
         let ((x, _), (b, _)) = (cut_mut("x", self.x, n)?, cut_mut("b", self.b, n)?);
-        let Found { dz, dv, phi, phid } = found;
+        let StateCorrection { dz, dv, phi, phid } = found;
         let left = &mut *self.column;
         let solved = model.differentiate_correction(at, self.theta, v_rho, w, dz, dv, phi, phid, x, b, left);
         Ok(solved.is_ok() && at_rounding(left) && all_finite(x) && all_finite(b))
@@ -441,7 +441,7 @@ impl<D: JointDynamics> Corrections<D::S> for Differentiating<'_, '_, D> {
         &mut self,
         at: At<'_, D::S>,
         w: &mut [D::S],
-        found: &mut Found<'_, D::S>,
+        found: &mut StateCorrection<'_, D::S>,
     ) -> Result<bool, EvalError> {
         let Self { system, dims, correction, directions, z_rho, v_rho, known } = self;
         *known = matches!(directions, Directions::Each)
